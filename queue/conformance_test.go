@@ -109,6 +109,7 @@ var conformance = []struct {
 	{"state: refusals with large fields", testStateLargeRefusals},
 	{"state: counters", testStateCounter},
 	{"state: holders of operations", testStateHolders},
+	{"state: script of another package", testStateScript},
 	{"state: leases", testStateLeases},
 	{"state: owners", testStateOwners},
 	{"state: an end without a state", testStateFence},

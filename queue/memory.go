@@ -61,6 +61,7 @@ func (m *Memory) sweepLocked() int64 {
 type keyEntry struct {
 	id      int64
 	numbers map[string]int64 // see Appended
+	reply   string           // see Appended
 	expires int64
 }
 

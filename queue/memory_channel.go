@@ -78,7 +78,7 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	if key != "" {
 		key = keys{}.channelKey(channel, key)
 		if first, found := m.pushed.get(key, now); found {
-			return Appended{ID: first.id, Duplicate: true, Numbers: first.numbers}, nil
+			return Appended{ID: first.id, Duplicate: true, Numbers: first.numbers, Reply: first.reply}, nil
 		}
 	}
 	c, found := m.channels.get(channel, now)
@@ -98,7 +98,7 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	}
 	m.channels.put(channel, c, now)
 	if err == nil && key != "" {
-		m.putKeyLocked(key, &keyEntry{id: a.ID, numbers: a.Numbers}, now)
+		m.putKeyLocked(key, &keyEntry{id: a.ID, numbers: a.Numbers, reply: a.Reply}, now)
 	}
 	return a, err
 }

@@ -14,8 +14,19 @@ func (m *Memory) appendUpdateLocked(c *memoryChannel, push ChannelPush, now int6
 	if c.state == nil {
 		c.state = state.New()
 	}
-	result, err := c.state.Apply(push.Update, now, nextIDs(now, c.last))
+	u, reply, write := push.Update, "", func() {}
+	apply := c.state.Apply
+	if push.Script != nil {
+		if u, reply, write = push.Script.extend(u, now); len(u.Ops) == 0 && u.Data == nil {
+			apply = c.state.Check
+		}
+	}
+	result, err := apply(u, now, nextIDs(now, c.last))
 	a = m.appendEntriesLocked(c, push, result, now)
+	if err == nil {
+		a.Reply = reply
+		write()
+	}
 	c.dropEmptyState()
 	return a, err
 }

@@ -55,6 +55,8 @@ type ChannelPush struct {
 	// Update changes the channel's state under the id of the message, and Data is not used. If the
 	// update is refused, the error is a *state.Refusal. Nil for a message without fields.
 	Update *state.Update
+	// Script makes the Update by a script of another package. Nil for none.
+	Script *ScriptCall
 }
 
 // Appended is the result of AppendChannel. If an Update was refused, it describes the entry of
@@ -70,6 +72,8 @@ type Appended struct {
 	Due     int64            // of an Update or a StateStep: when the next field ends, or the whole state, Unix ms; 0 for never
 
 	KeepUntil int64 // of a StateStep: see StatePage
+
+	Reply string // of a Script; a duplicate repeats it
 }
 
 // ClientPush is one message to one client.

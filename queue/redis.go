@@ -31,7 +31,7 @@ var (
 	appendClientScript   = redispipe.MustScript(luaFiles, "append_client")
 	windowScript         = redispipe.MustScript(luaFiles, "window")
 	ackScript            = redispipe.MustScript(luaFiles, "ack")
-	updateStateScript    = redispipe.MustScript(luaFiles, "update_state", "append", "state_fields", "state_owners", "state_rare", "state_rules", "state_write")
+	updateStateScript    = redispipe.MustScript(luaFiles, "update_state", stateScriptPieces...)
 	stepStateScript      = redispipe.MustScript(luaFiles, "step_state", "append", "state_fields", "state_owners", "state_rare", "state_write")
 	checkStateScript     = redispipe.MustScript(luaFiles, "check_state")
 	readStateScript      = redispipe.MustScript(luaFiles, "read_state")
@@ -53,7 +53,7 @@ type Redis struct {
 	appendClient  clientScripts  // for pushes without AckGroup
 	appendGrouped clientScripts  // for pushes with AckGroup
 	appendChannel channelScripts // for pushes without Cap and TTL
-	appendBounded sync.Map       // channelScripts by bounds, for pushes with Cap or TTL
+	appendOther   sync.Map       // channelScripts by scriptKey, for pushes with Cap, TTL or Script
 
 	bind, refresh, read, ack, withdraw *redispipe.BatchScript
 	stepState, readState               *redispipe.BatchScript
@@ -70,7 +70,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r.read = &redispipe.BatchScript{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
 	r.ack = &redispipe.BatchScript{Script: ackScript}
 	r.withdraw = &redispipe.BatchScript{Script: withdrawScript}
-	r.appendChannel = r.newChannelScripts(bounds{opts.ChannelCap, opts.ChannelTTL})
+	r.appendChannel = r.newChannelScripts(scriptKey{bounds{opts.ChannelCap, opts.ChannelTTL}, updateStateScript})
 	r.stepState = r.channelScript(stepStateScript, bounds{opts.ChannelCap, opts.ChannelTTL}, "0")
 	r.readState = &redispipe.BatchScript{Script: readStateScript, Shared: []any{strconv.Itoa(MaxPageBytes), &r.clock}}
 	r.appendClient, r.appendGrouped = r.newClientScripts("3"), r.newClientScripts("4")
@@ -105,19 +105,26 @@ type bounds struct {
 	ttl time.Duration
 }
 
-// channelScripts is append_channel and update_state for one pair of bounds.
+// scriptKey is the bounds of a channel, and update_state or the script of a StateScript.
+type scriptKey struct {
+	bounds
+	update *redispipe.Script
+}
+
+// channelScripts is append_channel and update_state for one scriptKey.
 type channelScripts struct{ message, update pushScripts }
 
 // pushScripts is a script for pushes that differ in ARGV[7] of append.lua.
 type pushScripts struct{ plain, durable, existingOnly *redispipe.BatchScript }
 
-func (r *Redis) newChannelScripts(b bounds) channelScripts {
+func (r *Redis) newChannelScripts(key scriptKey) channelScripts {
 	scripts := func(s *redispipe.Script) pushScripts {
+		b := key.bounds
 		p := pushScripts{r.channelScript(s, b, "0"), r.channelScript(s, b, "1"), r.channelScript(s, b, "2")}
 		p.durable.Durable = true
 		return p
 	}
-	return channelScripts{message: scripts(appendChannelScript), update: scripts(updateStateScript)}
+	return channelScripts{message: scripts(appendChannelScript), update: scripts(key.update)}
 }
 
 // channelScript returns a script with the arguments of append.lua.
@@ -138,19 +145,22 @@ func (s pushScripts) of(push ChannelPush) *redispipe.BatchScript {
 	return s.plain
 }
 
-// scriptsFor returns the scripts for the bounds of a push, and keeps them. Only namespaces set
-// bounds, so there are few.
+// scriptsFor returns the scripts for the bounds and the Script of a push, and keeps them. Only
+// namespaces set bounds, so there are few.
 func (r *Redis) scriptsFor(push ChannelPush) channelScripts {
-	if push.Cap == 0 && push.TTL == 0 {
+	if push.Cap == 0 && push.TTL == 0 && push.Script == nil {
 		return r.appendChannel
 	}
-	b := bounds{
+	key := scriptKey{bounds{
 		min(cmp.Or(push.Cap, r.opts.ChannelCap), r.opts.ChannelCap),
 		min(cmp.Or(push.TTL, r.opts.ChannelTTL), max(r.opts.ChannelTTL, MaxChannelTTL)),
+	}, updateStateScript}
+	if push.Script != nil {
+		key.update = push.Script.Script.script
 	}
-	scripts, found := r.appendBounded.Load(b)
+	scripts, found := r.appendOther.Load(key)
 	if !found {
-		scripts, _ = r.appendBounded.LoadOrStore(b, r.newChannelScripts(b))
+		scripts, _ = r.appendOther.LoadOrStore(key, r.newChannelScripts(key))
 	}
 	return scripts.(channelScripts)
 }

@@ -56,7 +56,7 @@ func (r *Redis) appendTarget(push *ChannelPush) redispipe.Target {
 	if push.Update != nil {
 		script, keys = scripts.update, r.stateKeys(channel)
 		p := make(packer, 0, 256)
-		appendUpdate(&p, push.Update)
+		appendUpdate(&p, push.Update, push.Script.arg())
 		arg = p[1:] // the script reads the elements of the array one by one, which is faster
 	} else {
 		keys = []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
@@ -64,6 +64,9 @@ func (r *Redis) appendTarget(push *ChannelPush) redispipe.Target {
 	}
 	if push.Key != "" {
 		keys = append(keys, r.keys.channelKey(channel, push.Key))
+	}
+	if push.Script != nil {
+		keys = append(keys, push.Script.Keys...)
 	}
 	return redispipe.Target{Script: script.of(*push), Keys: keys, Args: []any{arg}}
 }
@@ -81,7 +84,7 @@ func (r *Redis) parseAppended(push *ChannelPush, value any) (a Appended, err err
 	if reply.err != nil {
 		return Appended{}, reply.err
 	}
-	if a.ID, a.Numbers, err = parseKey(key); err == nil && a.ID == 0 {
+	if err = a.parseKey(key); err == nil && a.ID == 0 && !a.Duplicate {
 		err = ErrNewChannel
 	}
 	if err != nil {

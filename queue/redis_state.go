@@ -22,8 +22,8 @@ func (r *Redis) stateKeys(channel string) []string {
 		k.state(channel), k.stateNames(channel), k.stateEnds(channel), k.stateOwners(channel), k.stateParts(channel))
 }
 
-// appendUpdate encodes an update for update_state.lua.
-func appendUpdate(p *packer, u *state.Update) {
+// appendUpdate encodes an update for update_state.lua. arg is that of a ScriptCall, or "".
+func appendUpdate(p *packer, u *state.Update, arg string) {
 	t := p.tuple()
 	taken := int64(0)
 	if u.Counter == "" {
@@ -62,6 +62,7 @@ func appendUpdate(p *packer, u *state.Update) {
 	t.integer(int64(u.Owned))
 	addText(&t, jsonText(u.Client))
 	t.integer(taken)
+	addText(&t, arg)
 	t.finish()
 }
 
@@ -154,10 +155,12 @@ func (r *Redis) parseUpdate(value any) (a Appended, err error) {
 		return Appended{}, h.err
 	}
 	if a.Duplicate {
-		a.ID, a.Numbers, err = parseKey(key)
-		return a, err
+		return a, a.parseKey(key)
 	}
-	if a.ID, a.Numbers, err = parseKey(strings.TrimSpace(key + " " + results)); err != nil {
+	if results != "" {
+		key += " " + results
+	}
+	if err = a.parseKey(key); err != nil {
 		return Appended{}, err
 	}
 	if reply.entry != "" {
@@ -200,15 +203,17 @@ func parseShown(records []any) (map[string]*state.Field, error) {
 	return fields, nil
 }
 
-// parseKey parses the value of a channel's idempotency key: <id>, or <id> <results of state.Add as
-// JSON>.
-func parseKey(value string) (id int64, numbers map[string]int64, err error) {
-	text, results, found := strings.Cut(value, " ")
-	reply := textReply{rest: text}
-	if id = reply.integer(); reply.err == nil && found {
-		reply.err = json.Unmarshal([]byte(results), &numbers)
+// parseKey parses the value of a channel's idempotency key into the ID, the Numbers and the Reply:
+//
+//	<id>[ [<results of state.Add as JSON>][<tab><reply>]]
+func (a *Appended) parseKey(value string) error {
+	value, a.Reply, _ = strings.Cut(value, "\t")
+	id, results, _ := strings.Cut(value, " ")
+	reply := textReply{rest: id}
+	if a.ID = reply.integer(); reply.err == nil && results != "" {
+		reply.err = json.Unmarshal([]byte(results), &a.Numbers)
 	}
-	return id, numbers, reply.err
+	return reply.err
 }
 
 // StepStates makes each change, in no particular order. The Appended of a change that appends

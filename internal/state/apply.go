@@ -40,6 +40,14 @@ func (s *State) Apply(u *Update, now int64, next func() int64) (Result, error) {
 	return a.result, nil
 }
 
+// Check is Apply for an update that changes nothing: it removes what is due, and checks u.
+func (s *State) Check(u *Update, now int64, next func() int64) (Result, error) {
+	a := update{change: change{State: s, now: now, next: next, entry: new(Entry)}, Update: u}
+	a.prepare()
+	err := a.check()
+	return a.finish(), err
+}
+
 // planOf returns the plan for a field, or nil.
 func (a *update) planOf(name string) *plan {
 	if a.byName != nil {

@@ -3,6 +3,9 @@
 -- returns nothing: functions
 -- cost O(log n) for each group
 
+-- Set by the piece of another package, see StateScript.
+local extend, own_keys = nil, 0
+
 local function refuse(reason, field, other, n, limit)
 	return {reason, field, other or '', n or 0, limit or 0, {field}}
 end

@@ -6,19 +6,20 @@
 -- KEYS[k+1] mq_ch_{channel}
 -- KEYS[k+3] ch_{channel}
 -- KEYS[k+9] mq_k_{channel}:<key>, omitted without an idempotency key
+-- and the keys of the piece of another package, see StateScript
 -- ARGV[7+i] MessagePack, one after the other: operations, writer, keep in ms, most fields, most
 --           bytes, data, conditions, client, generation, server, most fields of one owner, client
---           as JSON, numbers that the first operation takes from a counter. An operation is {field,
---           kind, value, lease in ms, claim, group limit, own, grace, parent, held parent, by, min,
---           max, holder, numbered}, a condition is {field, kind, id}; see appendUpdate in
---           redis_state.go. Zero values are nil, and are left out at the end
+--           as JSON, numbers that the first operation takes from a counter, argument of another
+--           piece. An operation is {field, kind, value, lease in ms, claim, group limit, own, grace,
+--           parent, held parent, by, min, max, holder, numbered}, a condition is {field, kind, id};
+--           see appendUpdate in redis_state.go. Zero values are nil, and are left out at the end
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
 -- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel
 -- returns for each channel {header, entry, field, record, ...}; or an error. The header has,
 --         separated by newlines: id of the last entry, 0 for none; id before it; duplicate 0 or 1;
 --         the clock (Unix ms); when the next field ends, or the whole state, or 0; results of
---         additions, JSON or nothing; reason of the refusal, or nothing; its field; its parent or
+--         additions, JSON or nothing, and after a tab the reply of another piece; reason of the refusal, or nothing; its field; its parent or
 --         group; two numbers of its message; the servers. A refusal shows the current fields: a
 --         record is empty for an absent field. A duplicate has the value of the idempotency key
 --         in place of the id
@@ -213,7 +214,7 @@ end
 
 local function update(i)
 	local k = (i - 1) * keys_per_channel
-	local key, servers = keys_per_channel == 9 and KEYS[k+9], KEYS[k+3]
+	local key, servers = keys_per_channel - own_keys == 9 and KEYS[k+9], KEYS[k+3]
 	local first = key and call('GET', key)
 	if first then
 		if ARGV[7] == '1' then
@@ -227,14 +228,26 @@ local function update(i)
 	if ARGV[7] == '2' and not c.meta[1] and call('ZCARD', KEYS[k+1]) == 0 then
 		return {format('0\n0\n0\n%d\n0\n\nnew\n\n\n0\n0\n', ms), ''}
 	end
+	local changes, reply, write = true, nil, nil
+	if extend then
+		reply, write = extend(u, k + keys_per_channel - own_keys)
+		changes = #u[1] > 0 or u[6]
+		u[12] = changes and u[12]
+	end
 	local refusal = apply(u)
 	if refusal then
 		return reply_refused(servers, refusal)
 	end
 	local results = c.sums and '{' .. table.concat(c.sums, ',') .. '}' or ''
-	local id, last, text, due = commit(u[3] and ms + u[3] or -1, true)
+	if reply then
+		results = results .. '\t' .. reply
+	end
+	local id, last, text, due = commit(changes and (u[3] and ms + u[3] or -1), changes)
 	if key then
 		call('SET', key, results == '' and id or id .. ' ' .. results, 'PX', ARGV[5])
+	end
+	if write then
+		write()
 	end
 	return {format('%s\n%d\n0\n%d\n%d\n%s\n\n\n\n0\n0\n%s', id, last, ms, due, results,
 		table.concat(call('SMEMBERS', servers), '\n')), text}
