@@ -25,13 +25,16 @@ type ChangeOptions struct {
 	Key string
 	// Durable waits until a replica has the change, see delivery.Payload.
 	Durable bool
+	// Script makes the update of Change by a script of the extension, see [queue.StateScript]. Nil for
+	// none.
+	Script *queue.ScriptCall
 }
 
 // Change changes the state of a channel and notifies the subscribers. The update carries no
 // permissions: its conditions, claims and limits are all that is checked. If it is refused, the
 // error is a *state.Refusal. With queue.ErrNotReplicated the result is valid.
 func (h *Host) Change(ctx context.Context, channel string, u *state.Update, o ChangeOptions) (delivery.ChannelResult, error) {
-	return h.b.pusher.ToChannel(ctx, channel, delivery.Payload{Update: u, Key: o.Key, Durable: o.Durable})
+	return h.b.pusher.ToChannel(ctx, channel, delivery.Payload{Update: u, Key: o.Key, Durable: o.Durable, Script: o.Script})
 }
 
 // Push sends data to a channel without a change of its state.

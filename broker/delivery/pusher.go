@@ -96,6 +96,8 @@ type Payload struct {
 	// Update, for a push to a channel, changes the channel's state. Data is then not used. If the
 	// update is refused, the error is a *state.Refusal.
 	Update *state.Update
+	// Script makes the Update by a script of another package. Nil for none.
+	Script *queue.ScriptCall
 }
 
 // ChannelResult is the result of a push to a channel.
@@ -106,6 +108,8 @@ type ChannelResult struct {
 	New       bool // the push created the channel
 	// Numbers are the results of the additions of Payload.Update, by field.
 	Numbers map[string]int64
+	// Reply is that of Payload.Script. If the script changed no field, the ID is 0.
+	Reply string
 }
 
 // ToChannel stores payload in the channel and notifies the servers with subscribers.
@@ -125,7 +129,10 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 }
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
-	push := queue.ChannelPush{Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly, Update: payload.Update}
+	push := queue.ChannelPush{
+		Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly,
+		Update: payload.Update, Script: payload.Script,
+	}
 	if p.opts.Keep != nil {
 		push.Cap, push.TTL = p.opts.Keep(channel)
 	}
@@ -149,7 +156,7 @@ func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.App
 	}
 	p.opts.Stored("channel", took)
 	return ChannelResult{
-		ID: a.ID, Duplicate: a.Duplicate, New: a.Prev == 0 && !a.Duplicate, Numbers: a.Numbers,
+		ID: a.ID, Duplicate: a.Duplicate, New: a.ID != 0 && a.Prev == 0 && !a.Duplicate, Numbers: a.Numbers, Reply: a.Reply,
 		Servers: p.announce(channel, a, data),
 	}, err
 }

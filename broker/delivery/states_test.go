@@ -55,6 +55,32 @@ func setField(op state.Op) Push {
 	return Push{Kind: Channel, Name: "a", Payload: Payload{Update: &state.Update{Ops: []state.Op{op}}}}
 }
 
+// TestScript checks that a push returns the reply of a script, and that there is no hint if the
+// script changes no field.
+func TestScript(t *testing.T) {
+	p := newMemoryPusher()
+	push := func(changes bool) (ChannelResult, error) {
+		p.hints = nil
+		return p.ToChannel(t.Context(), "a", Payload{
+			Update: &state.Update{Ops: []state.Op{{Field: "best", Kind: state.Set, Value: []byte("1")}}},
+			Script: &queue.ScriptCall{Memory: func(u *state.Update, _ int64) (string, func()) {
+				if !changes {
+					u.Ops = nil
+				}
+				return "seven", nil
+			}},
+		})
+	}
+	r, err := push(true)
+	if err != nil || r.Reply != "seven" || r.ID == 0 || !r.New || len(p.hints) != 1 {
+		t.Errorf("a change: %+v, %v, hints %v", r, err, p.hints)
+	}
+	r, err = push(false)
+	if err != nil || r.Reply != "seven" || r.ID != 0 || r.New || len(p.hints) != 0 {
+		t.Errorf("no change: %+v, %v, hints %v", r, err, p.hints)
+	}
+}
+
 // TestUpdateHints checks the hints for updates, refused updates, duplicates and large entries.
 func TestUpdateHints(t *testing.T) {
 	p := newMemoryPusher()
