@@ -98,7 +98,8 @@
 // The state of a channel is described in package state, which is the reference for the scripts. A
 // script that changes a state first removes what is due, then makes the change in tables, appends
 // its entry, <id>:~<json of state.Entry>, and writes the records. The append is that of a message.
-// Reads skip the fields that are due.
+// Reads skip the fields that are due. With a [StateScript], another package changes keys of its own
+// in the same step.
 //
 // The records of a state have no TTL, since an entry reports its end. The next change after st_keep
 // removes all fields, or a sweep of the janitor, see [Redis.StateChannels]. The script that removes

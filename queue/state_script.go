@@ -11,7 +11,7 @@ import (
 // stateScriptPieces are the pieces of update_state.lua, in order.
 var stateScriptPieces = []string{"append", "state_fields", "state_owners", "state_rare", "state_rules", "state_write"}
 
-// StateScript is update_state.lua with a piece of another package, which changes keys of its own and
+// StateScript is update_state.lua with a piece of another package, which changes its own keys and
 // the state of a channel in one step. Everything else is as for other updates: batches, idempotency
 // keys, durable pushes, limits, refusals.
 //
@@ -34,8 +34,8 @@ var stateScriptPieces = []string{"append", "state_fields", "state_owners", "stat
 //
 // extend may change u, which has the elements that update_state.lua describes. u[1] lists the
 // operations of the Update, such as {'top', 1, '[1,2]'} for a Set; the piece may change their
-// values, or remove all by u[1] = {}. If there are neither operations nor data then, no entry is
-// appended, and the ID of the Appended is 0. The conditions of u are checked nevertheless.
+// values, or remove all by u[1] = {}. Without operations and data, no entry is appended, and the ID
+// of the Appended is 0. The conditions of u are checked nevertheless.
 //
 // The piece may use these variables of the other pieces, and must not change them:
 //

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -53,6 +54,30 @@ func FuzzEscape(f *testing.F) {
 		}
 		if !regexp.MustCompile(`\A([A-Za-z0-9._:@-]|%[0-9A-F]{2})*\z`).MatchString(escaped) {
 			t.Errorf("%q became %q", text, escaped)
+		}
+	})
+}
+
+// FuzzNumbers compares the replacement of {n}, {n2}, … with a regular expression.
+func FuzzNumbers(f *testing.F) {
+	f.Add("member/{n}", int64(1), 1)
+	f.Add(`{"a":["{n}","{n2}","{n1}","{n02}","{n{n3}}","{n65}","{n64}"]}`, int64(100), 64)
+	f.Add("{n}{n2}{n3}{", int64(-1), 2)
+	mark := regexp.MustCompile(`\{n(|[2-9]|[1-9][0-9])\}`)
+	f.Fuzz(func(t *testing.T, text string, last int64, take int) {
+		if take < 1 || take > MaxTake || last > MaxNumber || last < -MaxNumber {
+			return
+		}
+		want := mark.ReplaceAllStringFunc(text, func(found string) string {
+			i := 1
+			_, _ = fmt.Sscanf(found, "{n%d}", &i)
+			if i > take {
+				return found
+			}
+			return fmt.Sprint(last - int64(take) + int64(i))
+		})
+		if got := newNumbers(last, int64(take)).Replace(text); got != want {
+			t.Errorf("%q with %d numbers up to %d is %q, want %q", text, take, last, got, want)
 		}
 	})
 }
