@@ -90,6 +90,8 @@ func BenchmarkState(b *testing.B) {
 	client.Client, client.Generation, client.Server = "amy/phone", 1, "s1"
 	owned := set("seat/7")
 	owned.Client, owned.Generation, owned.Server, owned.Ops[0].Own = "amy/phone", 1, "s1", state.Own
+	numbered := set("seat/7")
+	numbered.Counter, numbered.Ops[0].Numbered = "next", true
 	plain := ChannelPush{Channel: "news", Data: payload}
 	for _, c := range []struct {
 		name string
@@ -101,6 +103,7 @@ func BenchmarkState(b *testing.B) {
 		{"guarded", &ChannelPush{Channel: "news", Update: guarded}},
 		{"leased", &ChannelPush{Channel: "news", Update: leased}},
 		{"owned", &ChannelPush{Channel: "news", Update: owned}},
+		{"numbered", &ChannelPush{Channel: "news", Update: numbered}},
 		{"page", nil},
 	} {
 		b.Run(c.name, func(b *testing.B) {

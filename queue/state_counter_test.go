@@ -58,6 +58,11 @@ func testStateCounter(t *testing.T, open opener) {
 	full.GroupMax = 3
 	refusal := wantRefusal(t, "a full room", second(change("", state.Update{Counter: "$$next", Ops: []state.Op{full}})), wire.Full)
 	equal(t, "group", fmt.Sprintln(refusal.Group, refusal.Max, len(refusal.Fields)), "member/ 3 3\n")
+	full.GroupMax = 5
+	must(f.update(t, set("$max/member/", "3")))(t)
+	refusal = wantRefusal(t, "full by $max", second(change("", state.Update{Counter: "$$next", Ops: []state.Op{full}})), wire.Full)
+	equal(t, "max", refusal.Max, 3)
+	must(f.update(t, state.Op{Field: "$max/member/", Kind: state.Delete}))(t)
 	refusal = wantRefusal(t, "out of bounds", second(change("", state.Update{Counter: "$$next", Ops: []state.Op{add("a/{n}", 11)}})), wire.OutOfRange)
 	equal(t, "message", refusal.Error(), "limit: field a/6: the result 11 is out of bounds")
 	wantRefusal(t, "not a number", second(change("", state.Update{Counter: "member/5"})), wire.BadRequest)
