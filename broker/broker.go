@@ -32,6 +32,7 @@ type Broker struct {
 
 	native   *native.Dialect
 	pool     *work.Pool // runs store calls
+	methods  *work.Pool // runs the methods of client requests
 	hub      *hub.Hub
 	sessions *session.Manager
 	pusher   *delivery.Pusher
@@ -52,7 +53,7 @@ func New(opts Options) (*Broker, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Broker{opts: opts, pool: work.New(0), native: native.New(opts.Timing.Ping)}
+	b := &Broker{opts: opts, pool: work.New(0), methods: work.New(0), native: native.New(opts.Timing.Ping)}
 	b.limited = loglimit.New(opts.Logger, loglimit.Every)
 	b.log = b.limited.Logger()
 	b.membership = newMembership(opts, b.describe)

@@ -106,10 +106,11 @@ func (b *Broker) shutdown(servers []*server) {
 	waitUntilDone(ctx, func() { b.hub.UnbindAll(ctx) })
 }
 
-// waitForJobs waits for the hook calls, and then for the store calls. A client that a hook admits
-// late is unbound at once, by a store call.
+// waitForJobs waits for the hook calls and the methods, and then for the store calls. A client that
+// a hook admits late is unbound at once, by a store call.
 func (b *Broker) waitForJobs() {
 	b.hooks.wait()
+	b.methods.Wait()
 	b.pool.Wait()
 }
 

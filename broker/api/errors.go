@@ -24,6 +24,8 @@ type errorBody struct {
 	Fields json.RawMessage `json:"fields,omitempty"`
 	Group  string          `json:"group,omitempty"`
 	Max    *int            `json:"max,omitempty"`
+
+	Data any `json:"data,omitempty"` // of a *wire.DetailedError
 }
 
 func newErrorBody(code wire.ErrorCode, message string) *errorBody {
@@ -46,7 +48,12 @@ func (a api) toErrorBody(err error) *errorBody { return a.toErrorBodyWithin(err,
 func (a api) toErrorBodyWithin(err error, limit int) *errorBody {
 	if refusal, ok := errors.AsType[*state.Refusal](err); ok {
 		shown := refusal.Show(backendFilter, limit)
-		return &errorBody{refusal.Err.Code, refusal.Err.Message, shown.Fields, shown.Group, shown.Max}
+		return &errorBody{
+			Code: refusal.Err.Code, Message: refusal.Err.Message, Fields: shown.Fields, Group: shown.Group, Max: shown.Max,
+		}
+	}
+	if detailed, ok := errors.AsType[*wire.DetailedError](err); ok {
+		return &errorBody{Code: detailed.Err.Code, Message: detailed.Err.Message, Data: detailed.Data}
 	}
 	if wireErr, ok := errors.AsType[*wire.Error](err); ok {
 		return newErrorBody(wireErr.Code, wireErr.Message)

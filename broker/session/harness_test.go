@@ -135,7 +135,9 @@ type harness struct {
 	t         *testing.T
 	loop      *loop.Loop
 	pool      *work.Pool
+	methods   *work.Pool
 	queue     *queue.Memory
+	registry  *registry.Memory
 	hub       *hub.Hub
 	snapshots *snapshot.Snapshots
 	serverID  atomic.Pointer[string]
@@ -173,11 +175,13 @@ func newHarnessOn(t *testing.T, o session.Options, wrap func(Queue) Queue) *harn
 // newUnconnected returns a harness whose session was accepted with the given requests and received
 // no message.
 func newUnconnected(t *testing.T, o session.Options, wrap func(Queue) Queue, requests []wire.Request) *harness {
-	pool := work.NewOn(8, func(worker func()) { go worker() }) // idle workers end at once, as a synctest bubble requires
-	h := &harness{t: t, loop: loop.New(0), pool: pool, queue: queue.NewMemory(queue.Options{}, nil), sock: newSocket()}
+	newPool := func() *work.Pool { return work.NewOn(8, func(worker func()) { go worker() }) } // idle workers end at once, as a synctest bubble requires
+	h := &harness{t: t, loop: loop.New(0), pool: newPool(), methods: newPool(), queue: queue.NewMemory(queue.Options{}, nil), sock: newSocket()}
 	wrapped := wrap(h.queue)
-	reg, self := registry.NewMemory(registry.Options{}), func() string { return *h.serverID.Load() }
+	h.registry = registry.NewMemory(registry.Options{})
+	reg, self := h.registry, func() string { return *h.serverID.Load() }
 	h.serverID.Store(new("me"))
+	o.MethodPool = h.methods
 	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{h.loop}, h.pool, wrapped, reg, self
 	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: h.pool, Registry: reg, Queue: wrapped, ServerID: self, Messages: spoken.New(ping)})
 	h.hub = o.Hub
@@ -235,6 +239,7 @@ func (h *harness) onLoop(f func()) {
 // settle returns when nothing is under way. A message leads to at most five store calls in a row.
 func (h *harness) settle() {
 	for range 5 {
+		h.methods.Wait()
 		h.pool.Wait()
 		h.onLoop(func() {})
 	}

@@ -26,6 +26,8 @@ type Manager struct {
 	connector connector
 	owners    owners
 
+	methodDeadlines *work.Deadlines // of calls of methods
+
 	currentTick atomic.Uint32 // ticks since the start, one per second
 	lastTick    atomic.Int64  // unix seconds of the last tick
 	count       atomic.Int64  // sessions, connected or not
@@ -44,6 +46,7 @@ func New(opts Options) *Manager {
 	}
 	m.binder.opts, m.binder.clients = &m.opts, &m.clients
 	m.binder.deadlines = work.NewDeadlines(m.opts.Timing.StoreCall)
+	m.methodDeadlines = work.NewDeadlines(m.opts.Timing.Method)
 	m.owners.opts, m.owners.binder = &m.opts, &m.binder
 	m.connector.opts, m.connector.shards, m.connector.binder = &m.opts, m.shards, &m.binder
 	return m

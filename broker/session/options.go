@@ -46,6 +46,11 @@ type Options struct {
 	// returns nil if the access rules decide. Nil means that they always do.
 	Authorizer func(channel string) Authorizer
 	Requests   Requests
+	// Methods answer the requests that name them. The names are valid for wire.CheckMethod.
+	Methods map[string]Method
+	// MethodPool runs the methods. It is not Pool: a slow method must not occupy the workers of other
+	// clients' store calls. It is required if there are Methods.
+	MethodPool *work.Pool
 	Limits     Limits
 	Timing     Timing
 	Notify     Notify
@@ -117,9 +122,16 @@ type Identity struct {
 	Grants  namespace.Grants
 }
 
-// Requests configures the requests that clients send to backend workers.
+// Requests configures the requests that clients send to the backend.
 type Requests struct {
-	// Queues is the number of qq_{N} lists. Zero refuses all requests.
+	// Ask sends the JSON of a request to the backend and returns the JSON of the answer. since is the
+	// time at which the request arrived. The error is a *wire.Error or *wire.DetailedError. Nil means
+	// that requests go to the lists of the backend's workers.
+	Ask func(ctx context.Context, request []byte, since time.Time) (json.RawMessage, error)
+	// Pool runs Ask. It is not Options.Pool: a backend that hangs must not occupy the workers of
+	// other clients' store calls. It is required with Ask.
+	Pool *work.Pool
+	// Queues is the number of qq_{N} lists. Zero refuses all requests, unless there is Ask.
 	Queues int
 	// From says which clients may send requests. Zero means none.
 	From namespace.Access
@@ -156,6 +168,8 @@ type Timing struct {
 	Renewal time.Duration
 	// StoreCall bounds the store calls of one message. Zero means 5 s.
 	StoreCall time.Duration
+	// Method bounds one call of a method. Zero means 10 s.
+	Method time.Duration
 }
 
 // Notify holds callbacks for events that concern other parts of the broker. Each may be nil.
@@ -196,6 +210,7 @@ func (o Options) withDefaults() Options {
 	o.Timing.Backlog = cmp.Or(o.Timing.Backlog, time.Minute)
 	o.Timing.Renewal = cmp.Or(o.Timing.Renewal, 30*time.Minute)
 	o.Timing.StoreCall = cmp.Or(o.Timing.StoreCall, 5*time.Second)
+	o.Timing.Method = cmp.Or(o.Timing.Method, 10*time.Second)
 	if o.Access.Namespaces == nil {
 		all := namespace.Open()
 		o.Access.Namespaces = func() *namespace.Set { return all }

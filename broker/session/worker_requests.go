@@ -29,8 +29,13 @@ type requestContext struct {
 	Address string `json:"address"`
 }
 
-// request puts the client's request into a list of the backend's workers.
+// request answers a request with a method, and puts any other one into a list of the backend's
+// workers.
 func (s *Session) request(req wire.Request) {
+	if req.Method != "" {
+		s.callMethod(req)
+		return
+	}
 	err := checkRequest(&s.m.opts, s.user(), req.Ref)
 	var data []byte
 	if err == nil {
@@ -60,6 +65,8 @@ func (s *Session) request(req wire.Request) {
 	})
 }
 
+var errNoRef = wire.Errorf(wire.BadRequest, "ref: missing; the reply could not be matched to the request")
+
 // checkRequest checks whether a client of the user may send requests, and whether the request has a
 // ref.
 func checkRequest(o *Options, user string, ref wire.Ref) error {
@@ -76,7 +83,7 @@ func checkRequest(o *Options, user string, ref wire.Ref) error {
 		return wire.Errorf(wire.Forbidden, "request: not allowed: no client may send requests")
 	}
 	if !ref.Set {
-		return wire.Errorf(wire.BadRequest, "ref: missing; the reply could not be matched to the request")
+		return errNoRef
 	}
 	return nil
 }

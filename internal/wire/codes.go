@@ -22,6 +22,9 @@ const (
 	Conflict     ErrorCode = "conflict"     // a field does not have the expected id, or another user holds it
 	Full         ErrorCode = "full"         // over a limit of the number of fields
 	OutOfRange   ErrorCode = "limit"        // a number would leave its bounds
+	Locked       ErrorCode = "locked"       // the owner has locked it; a password or an invitation may open it
+	BadCode      ErrorCode = "bad_code"     // the password, invitation or code is wrong
+	Expired      ErrorCode = "expired"      // it existed and has ended
 )
 
 // Status returns the HTTP status of an answer with this error (RFC 9110 §15).
@@ -31,7 +34,7 @@ func (c ErrorCode) Status() int {
 		return http.StatusBadRequest
 	case Unauthorized:
 		return http.StatusUnauthorized
-	case Forbidden:
+	case Forbidden, BadCode:
 		return http.StatusForbidden
 	case NotFound:
 		return http.StatusNotFound
@@ -43,6 +46,10 @@ func (c ErrorCode) Status() int {
 		return http.StatusGatewayTimeout
 	case Conflict, Full, OutOfRange:
 		return http.StatusConflict
+	case Locked:
+		return http.StatusLocked
+	case Expired:
+		return http.StatusGone
 	}
 	return http.StatusServiceUnavailable
 }
@@ -60,6 +67,19 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 func Errorf(code ErrorCode, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
+
+// DetailedError is an Error with the values that led to it, so that the caller can decide again
+// without another request. errors.AsType finds the Error in it.
+type DetailedError struct {
+	Err *Error
+	// Data is encoded as JSON, as the `data` of an error event and of an HTTP error.
+	Data any
+}
+
+func (e *DetailedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *DetailedError) Unwrap() error { return e.Err }
 
 // CloseReason is why the broker ends a connection. It is the `code` of a closing event and a metric
 // label.

@@ -1,6 +1,10 @@
 package wire
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
 
 func TestCloseCodes(t *testing.T) {
 	reconnect := map[CloseReason]bool{
@@ -33,9 +37,17 @@ func TestErrorStatus(t *testing.T) {
 	for code, want := range map[ErrorCode]int{
 		BadRequest: 400, Unauthorized: 401, Forbidden: 403, NotFound: 404, TooLarge: 413, RateLimited: 429,
 		Unavailable: 503, Timeout: 504, Conflict: 409, Full: 409, OutOfRange: 409,
+		Locked: 423, BadCode: 403, Expired: 410,
 	} {
 		if got := code.Status(); got != want {
 			t.Errorf("%s: status %d, want %d", code, got, want)
 		}
+	}
+}
+
+func TestDetailedError(t *testing.T) {
+	err := fmt.Errorf("join: %w", &DetailedError{Errorf(Full, "no seat"), map[string]int{"max": 4}})
+	if own, ok := errors.AsType[*Error](err); !ok || own.Code != Full || err.Error() != "join: full: no seat" {
+		t.Errorf("got %v, %v", err, own)
 	}
 }

@@ -82,6 +82,25 @@ func CheckClientID(id string) error {
 	return CheckName("client", id[i+1:])
 }
 
+// MaxMethod is the longest name of a method, in bytes.
+const MaxMethod = 64
+
+// CheckMethod returns an error if the name of a method is invalid. A name has 1 to 64 characters of
+// a-z, 0-9, '.', '_' and '-'.
+func CheckMethod(name string) error {
+	if len(name) == 0 || len(name) > MaxMethod {
+		return Errorf(BadRequest, "method: the name has %d bytes, between 1 and %d are allowed", len(name), MaxMethod)
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return Errorf(BadRequest, "method: character %q at byte %d of the name is not allowed", c, i)
+		}
+	}
+	return nil
+}
+
 const (
 	// minSecret and maxSecret bound the secret of a client without a user, in bytes.
 	minSecret = 16

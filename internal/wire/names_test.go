@@ -72,6 +72,18 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
+func TestCheckMethod(t *testing.T) {
+	for name, good := range map[string]bool{
+		"a": true, "room.join": true, "a_b-c.9": true, strings.Repeat("x", MaxMethod): true,
+		"": false, "Room": false, "a b": false, "a/b": false, "é": false, strings.Repeat("x", MaxMethod+1): false,
+	} {
+		err := CheckMethod(name)
+		if own, refused := errors.AsType[*Error](err); good != (err == nil) || refused && own.Code != BadRequest {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // FuzzClientID checks that a valid id determines its user and its client.
 func FuzzClientID(f *testing.F) {
 	f.Add("alice", "phone")

@@ -58,6 +58,7 @@ type Request struct {
 	Cursor   string          `json:"cursor,omitempty"`
 	Info     json.RawMessage `json:"info,omitempty"`
 	Data     json.RawMessage `json:"data,omitempty"`
+	Method   string          `json:"method,omitempty"` // request: which method of the broker answers
 	// AckOf is the id of the client that an ack is meant for. A connection of another client ignores
 	// the ack, because the two queues have different message ids. Empty means any client.
 	AckOf string `json:"-"`
