@@ -23,12 +23,13 @@ type Broker struct {
 	limited *loglimit.Limit // counts repeated warnings instead of logging each one
 	log     zerolog.Logger  // writes through limited: for failures of single calls
 
-	membership *membership // this server's id and lease, and the other live servers
-	rebinding  rebinding   // whether everything must be bound again
-	access     *access     // the access rules in force
-	hooks      *hookCalls  // nil without hooks
-	listeners  listeners   // the ports
-	links      *peer.Links // to the other servers; nil without a shared store
+	membership *membership   // this server's id and lease, and the other live servers
+	rebinding  rebinding     // whether everything must be bound again
+	access     *access       // the access rules in force
+	hooks      *hookCalls    // nil without hooks
+	requests   *requestCalls // nil without a URL for requests
+	listeners  listeners     // the ports
+	links      *peer.Links   // to the other servers; nil without a shared store
 
 	native   *native.Dialect
 	pool     *work.Pool // runs store calls
@@ -62,6 +63,9 @@ func New(opts Options) (*Broker, error) {
 	b.metrics = newMetrics(opts.Registerer, b)
 	var err error
 	if b.hooks, err = newHookCalls(opts, b.metrics.hooks); err != nil {
+		return nil, err
+	}
+	if b.requests, err = newRequestCalls(opts, b.metrics.hooks); err != nil {
 		return nil, err
 	}
 	b.listeners = b.newListeners()

@@ -59,7 +59,7 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		refusals: counters("refusals_total", "Refusals by action on a channel or by limit.", "what"),
 		tokens: counters("tokens_total", "Client tokens by outcome: ok, expired, bad, and unready while the keys cannot be fetched.",
 			"outcome"),
-		hooks: counters("hooks_total", "Hook calls by outcome: allowed, denied, and late, failed or malformed, which clients see as unavailable.",
+		hooks: counters("hooks_total", "Hook calls and client requests to the backend by outcome: allowed or answered, denied, and late, failed or malformed, which clients see as unavailable or timeout.",
 			"hook", "outcome"),
 		fetches: counters("token_key_fetches_total", "Fetches of the token keys by outcome: ok and failed.", "outcome"),
 	}

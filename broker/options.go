@@ -189,7 +189,7 @@ func (l LimitOptions) fields() fields.Limits {
 	}
 }
 
-// RequestOptions are the requests that clients send to the backend's workers.
+// RequestOptions are the requests that clients send to the backend, to a URL or to its workers.
 type RequestOptions struct {
 	// Queues is the number of qq_{N} lists over which requests are spread. Zero means 16.
 	Queues int
@@ -198,6 +198,9 @@ type RequestOptions struct {
 	From namespace.Access
 	// Rate is the maximum number of requests a second from a connection. Zero means unlimited.
 	Rate int
+	// Backend is the URL that answers requests. Its Agent and MaxAnswer are not used. Zero means the
+	// qq_{N} lists.
+	Backend hook.RequestOptions
 }
 
 // TimingOptions are intervals and deadlines.

@@ -129,7 +129,10 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 	if !o.Access.Tokens.Open() {
 		s.Access.Verify = b.verify
 	}
-	if o.Store.Shared {
+	switch {
+	case b.requests != nil:
+		s.Requests.Ask, s.Requests.Pool = b.requests.ask, b.requests.pool
+	case o.Store.Shared:
 		s.Requests.Queues = o.Requests.Queues
 	}
 	return session.New(s)

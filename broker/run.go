@@ -60,6 +60,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	err = parts.Wait()
 	b.background.Wait()
 	b.hooks.close()
+	b.requests.close()
 	b.membership.leave()
 	return err
 }
@@ -106,10 +107,11 @@ func (b *Broker) shutdown(servers []*server) {
 	waitUntilDone(ctx, func() { b.hub.UnbindAll(ctx) })
 }
 
-// waitForJobs waits for the hook calls and the methods, and then for the store calls. A client that
-// a hook admits late is unbound at once, by a store call.
+// waitForJobs waits for the calls of the backend and the methods, and then for the store calls. A
+// client that a hook admits late is unbound at once, by a store call.
 func (b *Broker) waitForJobs() {
 	b.hooks.wait()
+	b.requests.wait()
 	b.methods.Wait()
 	b.pool.Wait()
 }

@@ -25,6 +25,7 @@ func (o Options) Validate() error {
 	if smallest < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))
 	}
+	errs = append(errs, o.Requests.Backend.Validate())
 	return errors.Join(errs...)
 }
 

@@ -120,13 +120,6 @@ type Times struct {
 	RequestTTL  time.Duration `setting:"request_ttl"`
 }
 
-// Requests are the requests that clients send to the backend.
-type Requests struct {
-	Queues int    `setting:"queues"`
-	Allow  string `setting:"allow"`
-	Rate   int    `setting:"rate"` // of a connection, per second
-}
-
 // Faults are deliberate faults of the broker, for tests.
 type Faults struct {
 	Hints string `setting:"hints"`
@@ -157,7 +150,7 @@ func DefaultBroker() Broker {
 			Connect: 10 * time.Second, Slow: time.Minute, ClientTTL: time.Hour, ChannelTTL: time.Hour,
 			PositionTTL: 6 * time.Hour, RequestTTL: time.Hour,
 		},
-		Requests: Requests{Queues: 16, Allow: "users", Rate: 10},
+		Requests: defaultRequests(),
 		FastPush: true,
 		Webhooks: defaultWebhooks(),
 		Hooks:    defaultHooks(),
@@ -202,7 +195,7 @@ func (b Broker) validate() error {
 	if b.Times.PositionTTL < time.Hour { // a client must be able to come back after a failover or an outage
 		return fmt.Errorf("times.position_ttl: %v: want at least 1h", b.Times.PositionTTL)
 	}
-	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate(), b.Runtime.validate()); err != nil {
+	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate(), b.Requests.validate(), b.Runtime.validate()); err != nil {
 		return err
 	}
 	if err := b.Registry().Validate(); err != nil {

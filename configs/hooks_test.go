@@ -37,6 +37,22 @@ func TestHookSettings(t *testing.T) {
 	}
 }
 
+func TestRequestSettings(t *testing.T) {
+	b, err := LoadBroker(nil, []string{"SWITCHBOARD_REQUESTS_URL=https://a/?key=" + testSecret, "SWITCHBOARD_REQUESTS_SECRETS=" + testSecret, "SWITCHBOARD_REQUESTS_TIMEOUT=3s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := b.Options()
+	r := o.Requests.Backend
+	if err != nil || r.URL != "https://a/?key="+testSecret || !slices.Equal(r.Secrets, []string{testSecret}) || r.Timeout != 3*time.Second || r.Concurrency != 64 {
+		t.Errorf("the options are not those of the settings: %v", err)
+	}
+	environ := []string{"SWITCHBOARD_REQUESTS_SECRETS=" + testSecret, "SWITCHBOARD_REQUESTS_SECRETS_FILE=secrets"}
+	if _, err := LoadBroker(nil, environ); err == nil || !strings.Contains(err.Error(), "keep one") || strings.Contains(err.Error(), testSecret) {
+		t.Errorf("two kinds of secrets: %v", err)
+	}
+}
+
 func TestCertificateSettings(t *testing.T) {
 	ca := certtest.New(t)
 	pair := ca.Pair()

@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"switchboard/broker"
 	"switchboard/broker/auth"
 	"switchboard/broker/limit"
-	"switchboard/broker/namespace"
 	"switchboard/janitor"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -37,9 +35,9 @@ func (b Broker) Options() (broker.Options, error) {
 	if err != nil {
 		return broker.Options{}, err
 	}
-	requestsFrom, err := namespace.ParseAccess(cmp.Or(b.Requests.Allow, "users"))
+	requests, err := b.Requests.options()
 	if err != nil {
-		return broker.Options{}, fmt.Errorf("requests.allow: %w", err)
+		return broker.Options{}, err
 	}
 	return broker.Options{
 		Name: b.serverName(),
@@ -49,7 +47,7 @@ func (b Broker) Options() (broker.Options, error) {
 		Links:    links,
 		Access:   access,
 		Limits:   limits,
-		Requests: broker.RequestOptions{Queues: b.Requests.Queues, From: requestsFrom, Rate: b.Requests.Rate},
+		Requests: requests,
 		Timing: broker.TimingOptions{
 			Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping, Connect: b.Times.Connect,
 			Slow: b.Times.Slow, Drain: b.DrainTime, PositionTTL: b.Times.PositionTTL,

@@ -108,7 +108,7 @@ func anySecret(string) error { return nil }
 // read.
 func (b Broker) ExposedFiles() []string {
 	paths := []string{
-		b.Auth.KeysFile, b.Auth.HS256SecretFile, b.PeerSecretFile, b.Webhooks.SecretsFile, b.Hooks.SecretsFile,
+		b.Auth.KeysFile, b.Auth.HS256SecretFile, b.PeerSecretFile, b.Webhooks.SecretsFile, b.Hooks.SecretsFile, b.Requests.SecretsFile,
 		b.TLS.KeyFile, b.PeerTLS.KeyFile, b.RedisTLS.KeyFile,
 	}
 	for _, key := range b.Auth.TokenKeys {

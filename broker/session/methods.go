@@ -16,9 +16,9 @@ import (
 // or nil if the request has none. The result is encoded as JSON and becomes the `data` of the
 // reply; nil becomes null.
 //
-// A *wire.Error, a *wire.DetailedError and a *state.Refusal become an `error` event. Any other error
-// is logged, and the client receives `unavailable`. The fields of a Refusal are only shown if a
-// *ChannelError tells their channel, and if the client may read them.
+// A *wire.Error, a *wire.DetailedError and a *state.Refusal become an `error` event. Any other
+// error is logged, and the client receives `unavailable`. The fields of a Refusal are only shown if
+// a *ChannelError tells their channel, and if the client may read them.
 //
 // Every connected client may call every method, so the method decides who may do what. It runs on
 // Options.MethodPool, and further messages of the same client wait for it.
@@ -112,7 +112,14 @@ func (s *Session) refuseMethod(req wire.Request, err error) {
 		s.refuseMethodChange(req.Ref, refusal, err)
 		return
 	}
-	answer := wire.Event{Type: wire.TypeError, Ref: req.Ref}
+	answer := s.errorEvent(req.Ref, err)
+	s.chargeBytes(len(answer.Data))
+	s.send(answer)
+}
+
+// errorEvent returns the event for an error that may have data.
+func (s *Session) errorEvent(ref wire.Ref, err error) wire.Event {
+	answer := wire.Event{Type: wire.TypeError, Ref: ref}
 	if detailed, ok := errors.AsType[*wire.DetailedError](err); ok && detailed.Data != nil {
 		data, encodeErr := encode(detailed.Data)
 		if encodeErr != nil {
@@ -122,8 +129,7 @@ func (s *Session) refuseMethod(req wire.Request, err error) {
 	}
 	refusal := s.m.refusal(err)
 	answer.Code, answer.Message = string(refusal.Code), refusal.Message
-	s.chargeBytes(len(answer.Data))
-	s.send(answer)
+	return answer
 }
 
 // refuseMethodChange is refuseChange for the change of a method. It shows no fields if err does not

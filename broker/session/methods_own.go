@@ -13,13 +13,13 @@ import (
 // Own calls update, which makes this connection an owner of fields of a channel by one
 // state.Update with the given connection. The client needs no subscription to the channel. The
 // fields are away from the end of the session on, until the client subscribes to the channel with
-// its state, or makes another such update. They end if their grace passes before that. If the client
-// unsubscribes from the channel, they end at once.
+// its state, or makes another such update. They end if their grace passes before that. If the
+// client unsubscribes from the channel, they end at once.
 //
 // update runs at most once, and not at all if the session has ended or the channel cannot be bound
-// to this server. It must return the error of the store unchanged or wrapped: an error that is not a
-// *wire.Error means that the store may still execute the update. Own returns the error of update in
-// a *ChannelError.
+// to this server. It must return the error of the store unchanged or wrapped: an error that is not
+// a *wire.Error means that the store may still execute the update. Own returns the error of update
+// in a *ChannelError.
 //
 // Own must not be called on a loop. It may be called while the method runs, not later.
 func (c Caller) Own(ctx context.Context, channel string, update func(state.Connection) error) error {
@@ -58,8 +58,8 @@ func inChannel(channel string, err error) error {
 	return &ChannelError{channel, err}
 }
 
-// beginOwn returns the ownership of a channel, for prepareUpdate. It waits for the loop. If ctx ends
-// before the loop has begun, nothing is noted.
+// beginOwn returns the ownership of a channel, for prepareUpdate. It waits for the loop. If ctx
+// ends before the loop has begun, nothing is noted.
 func (s *Session) beginOwn(ctx context.Context, channel string) (o *ownership, err error) {
 	var claimed atomic.Bool // by the loop, or by the end of ctx
 	done := make(chan struct{})

@@ -18,8 +18,8 @@ import (
 
 const joinA = `{"type":"request","ref":1,"method":"join","data":"a"}`
 
-// newJoinHarness is newStateHarness with the method join: the client then owns the field `in` of the
-// channel in the data. before is called before Caller.Own; nil means no call.
+// newJoinHarness is newStateHarness with the method join: the client then owns the field `in` of
+// the channel in the data. before is called before Caller.Own; nil means no call.
 func newJoinHarness(t *testing.T, o session.Options, before func(context.Context)) *harness {
 	var h *harness
 	o.Methods = map[string]session.Method{
@@ -46,8 +46,8 @@ func (h *harness) join(ctx context.Context, channel string, conn state.Connectio
 	return err
 }
 
-// TestOwn checks that a client without a subscription owns a field: it is away after the connection,
-// back with the next update or subscribe, and gone after the grace.
+// TestOwn checks that a client without a subscription owns a field: it is away after the
+// connection, back with the next update or subscribe, and gone after the grace.
 func TestOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newJoinHarness(t, session.Options{}, nil)

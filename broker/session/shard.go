@@ -20,10 +20,11 @@ type shard struct {
 
 	connecting map[*Session]*connectJob // the sessions whose clients are being bound; nil for none
 	states     map[*Session]*stateUse   // of the sessions that have one; nil for none
+	asked      map[*Session]int         // requests that wait for the backend's URL, if there are any
 }
 
 func newShard(m *Manager, l *loop.Loop) *shard {
-	sh := &shard{m: m, loop: l}
+	sh := &shard{m: m, loop: l, asked: make(map[*Session]int)}
 	sh.acks.sh = sh
 	sh.nextTick.Store(never)
 	return sh

@@ -14,7 +14,8 @@ import (
 	"switchboard/queue"
 )
 
-// workerRequest is the JSON that a backend worker takes from a qq_{N} list.
+// workerRequest is the JSON that a backend worker takes from a qq_{N} list, or that the backend's
+// URL receives.
 type workerRequest struct {
 	Ref     int64           `json:"ref"`
 	Client  string          `json:"client"`
@@ -29,8 +30,8 @@ type requestContext struct {
 	Address string `json:"address"`
 }
 
-// request answers a request with a method, and puts any other one into a list of the backend's
-// workers.
+// request answers a request with a method, and sends any other one to the backend: to its URL, or
+// into a list of its workers.
 func (s *Session) request(req wire.Request) {
 	if req.Method != "" {
 		s.callMethod(req)
@@ -48,12 +49,17 @@ func (s *Session) request(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
+	now := time.Now()
 	encoded, err := json.Marshal(workerRequest{
 		Ref: req.Ref.Value, Client: s.client, User: s.user(), Server: s.m.opts.ServerID(),
-		Query: data, Context: requestContext{s.conn.RemoteAddr()}, QueryAt: time.Now().UnixMilli(),
+		Query: data, Context: requestContext{s.conn.RemoteAddr()}, QueryAt: now.UnixMilli(),
 	})
 	if err != nil {
 		s.refuse(req.Ref, err)
+		return
+	}
+	if s.m.opts.Requests.Ask != nil {
+		s.ask(req.Ref, encoded, now)
 		return
 	}
 	request := queue.Request{Data: encoded}
@@ -72,8 +78,8 @@ var errNoRef = wire.Errorf(wire.BadRequest, "ref: missing; the reply could not b
 func checkRequest(o *Options, user string, ref wire.Ref) error {
 	from := o.Requests.From
 	switch {
-	case o.Requests.Queues == 0:
-		return wire.Errorf(wire.Unavailable, "requests need a Redis that backend workers read")
+	case o.Requests.Queues == 0 && o.Requests.Ask == nil:
+		return wire.Errorf(wire.Unavailable, "requests need a URL of the backend, or a Redis that its workers read")
 	case from&namespace.Anyone != 0 || from&namespace.Users != 0 && user != "":
 	case from != 0:
 		o.Metrics.Refused("requests")
