@@ -38,9 +38,11 @@ func (c *Client) Publish(ctx context.Context, channel string, data any) (int64, 
 	return *ev.ID, nil
 }
 
-// Request sends data to a backend worker and waits for the reply until ctx ends, also over
-// reconnects. It sends the request once: if ctx ends after that, the error wraps ErrUnknownOutcome
-// and the error of ctx.
+// Request sends data to the backend and waits for the reply until ctx ends, also over reconnects:
+// a backend worker replies to the client, not to its connection. A broker that asks a URL of the
+// backend drops the reply if the connection is lost, and its errors may be a [*DetailedError].
+// Request sends the request once: if ctx ends after that, the error wraps ErrUnknownOutcome and the
+// error of ctx.
 func (c *Client) Request(ctx context.Context, data any) (json.RawMessage, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -51,6 +53,33 @@ func (c *Client) Request(ctx context.Context, data any) (json.RawMessage, error)
 		return nil, fmt.Errorf("request: %w", err)
 	}
 	return ev.Data, nil
+}
+
+// Call calls a method of the broker and decodes the JSON of its reply into the value to which into
+// points; nil ignores the reply. data is encoded as JSON. Without a connection Call waits for one.
+//
+// The broker's refusal is an [*Error]; errors.AsType also finds it in the [*DetailedError] with the
+// current values, and in the [*Refusal] of a change of fields. Call sends the request once: if the
+// connection is lost before the reply, the error is ErrUnknownOutcome.
+func (c *Client) Call(ctx context.Context, method string, data, into any) error {
+	if err := wire.CheckMethod(method); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("call %s: %w", method, err)
+	}
+	ev, err := c.roundTrip(ctx, wire.Request{Type: wire.TypeRequest, Method: method, Data: raw})
+	if err != nil {
+		return fmt.Errorf("call %s: %w", method, err)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(ev.Data, into); err != nil {
+		return fmt.Errorf("call %s: the method has run, its reply cannot be decoded: %w", method, err)
+	}
+	return nil
 }
 
 // History reads the messages that a channel holds with ids above after (0: all), and returns at

@@ -141,8 +141,8 @@ func (c *Client) answerLocked(ev wire.Event) {
 
 // detach removes s as the current connection, and returns how long s was connected. The next
 // connection sends unsent calls, and repeats sent calls that are safe to repeat. A sent request
-// keeps waiting for its reply. detach resolves sent publishes without a key, unsubscribes, and
-// subscribes that a later one replaced.
+// keeps waiting for its reply. detach resolves sent publishes without a key, sent calls of methods,
+// unsubscribes, and subscribes that a later one replaced.
 func (c *Client) detach(s *session) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +160,13 @@ func (c *Client) detach(s *session) time.Duration {
 				c.resolveLocked(call, wire.Event{}, errConnectionLost)
 			}
 			call.sent = false
-		case wire.TypeRequest: // the reply arrives on the new connection
+		case wire.TypeRequest:
+			if call.req.Method == "" {
+				continue // a worker's reply arrives on the new connection
+			}
+			if call.sent {
+				c.resolveLocked(call, wire.Event{}, errConnectionLost)
+			}
 		case wire.TypeUnsubscribe: // a connection that is gone holds no subscription
 			c.resolveLocked(call, wire.Event{}, nil)
 		case wire.TypeSubscribe:

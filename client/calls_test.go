@@ -26,6 +26,12 @@ func TestCallsAreAnsweredByRef(t *testing.T) {
 				raw, err := c.Request(ctx, "q")
 				return string(raw), err
 			}},
+		{request: wire.TypeRequest, answer: `{"type":"reply","data":{"ok":1}}`, want: `map[ok:1]`,
+			call: func(ctx context.Context, c *Client) (any, error) {
+				var into map[string]int
+				err := c.Call(ctx, "room.join", "q", &into)
+				return into, err
+			}},
 		{request: wire.TypeHistory, answer: `{"type":"history","messages":[{"id":3,"data":1}],"more":true}`, want: "{[{3 [49] <nil>}] true}",
 			call: func(ctx context.Context, c *Client) (any, error) { return c.History(ctx, "news", 2, 1) }},
 		{request: wire.TypeSubscribe, answer: `{"type":"subscribed","channel":"news","id":9,"recovered":false}`, want: "{news 9 false}",
@@ -246,6 +252,45 @@ func TestReadingStopsWhileTheInboxIsFull(t *testing.T) {
 				s.Fatal("a slow callback ended the connection")
 			}
 			pause(s.Context(), time.Hour)
+		}
+	})
+}
+
+// TestCall checks what Call sends, its errors, and that it does not repeat a call.
+func TestCall(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
+		p, _ := s.accept()
+		call := func() chan error {
+			result := make(chan error, 1)
+			go func() { result <- s.client.Call(s.Context(), "room.join", map[string]int{"n": 1}, nil) }()
+			return result
+		}
+		result := call()
+		req := p.expect(wire.TypeRequest)
+		if req.Method != "room.join" || string(req.Data) != `{"n":1}` {
+			s.Fatalf("sent %+v", req)
+		}
+		p.answer(req, `{"type":"error","code":"locked","message":"ask","data":{"host":"bob"}}`)
+		err := <-result
+		detailed, ok := errors.AsType[*DetailedError](err)
+		if own, found := errors.AsType[*Error](err); !ok || !found || own.Code != Locked || string(detailed.Data) != `{"host":"bob"}` {
+			s.Errorf("got %v", err)
+		}
+		result = call()
+		p.answer(p.expect(wire.TypeRequest), `{"type":"error","code":"conflict","fields":{"a":null}}`)
+		if refusal, ok := errors.AsType[*Refusal](<-result); !ok || len(refusal.Fields) != 1 {
+			s.Errorf("got %v", refusal)
+		}
+		result = call()
+		p.expect(wire.TypeRequest)
+		p.drop()
+		if err := <-result; !errors.Is(err, ErrUnknownOutcome) {
+			s.Errorf("without a reply: %v", err)
+		}
+		p, _ = s.accept()
+		p.expectNothing()
+		if err := s.client.Call(s.Context(), "Bad", nil, nil); err == nil {
+			s.Error("a bad name is sent")
 		}
 	})
 }

@@ -27,6 +27,9 @@ const (
 	Conflict     = wire.Conflict
 	Full         = wire.Full
 	OutOfRange   = wire.OutOfRange
+	Locked       = wire.Locked
+	BadCode      = wire.BadCode
+	Expired      = wire.Expired
 )
 
 // CloseReason is the reason for which the broker ended a connection.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"switchboard/internal/wire"
@@ -37,8 +38,26 @@ func (r *Refusal) Error() string { return r.Err.Error() }
 // Unwrap returns Err.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// withFields returns err as a *Refusal with the fields of the event, if it is about fields.
-func withFields(err *Error, ev wire.Event) error {
+// DetailedError is the refusal of a [Client.Call] or a [Client.Request] with the values that led to
+// it, so that a caller can decide again without another request.
+type DetailedError struct {
+	Err *Error
+	// Data is the JSON of the values. The method, or the backend, defines what it contains.
+	Data json.RawMessage
+}
+
+// Error implements error.
+func (e *DetailedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *DetailedError) Unwrap() error { return e.Err }
+
+// withDetails returns err as a *DetailedError with the data of the event, if there is any, or as a
+// *Refusal with its fields, if it is about fields.
+func withDetails(err *Error, ev wire.Event) error {
+	if len(ev.Data) > 0 {
+		return &DetailedError{err, ev.Data}
+	}
 	switch err.Code {
 	case wire.Conflict, wire.Full, wire.OutOfRange:
 	default:
