@@ -113,7 +113,8 @@ func TestSlowMethod(t *testing.T) {
 	h.onLoop(func() { receive(h.receiver, slow); receive(h.receiver, publish) })
 	<-started
 	h.onLoop(func() { receive(other.receiver, publish) })
-	h.barrier()
+	h.pool.Wait() // not of the methods
+	h.onLoop(func() {})
 	if events := other.received(); types(events) != "published" {
 		t.Errorf("the other client receives %+v", events)
 	}
