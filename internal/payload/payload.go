@@ -89,3 +89,22 @@ func CompactInfo(info []byte) ([]byte, error) {
 	}
 	return compact, nil
 }
+
+// IsPlain reports whether s stands in JSON as it is, between quotes: it is ASCII without control
+// characters, quotes and backslashes.
+func IsPlain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c >= utf8.RuneSelf || special[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// IsCompact reports whether text is one JSON value without white space between its tokens. It may
+// report false if the value is nested too deeply or is not UTF-8.
+func IsCompact(text []byte) bool {
+	s := NewScanner(text)
+	_, compact, ok := s.Value()
+	return ok && compact && s.Left() == 0
+}

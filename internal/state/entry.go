@@ -39,6 +39,14 @@ func IsEntry(data []byte) bool { return len(data) > 0 && data[0] == EntryMark }
 
 // Encode returns the entry as data of a message.
 func (e *Entry) Encode() []byte {
+	if e.isPlain() {
+		return e.appendPlain(append(make([]byte, 0, e.size()), EntryMark))
+	}
+	return e.encodeAny()
+}
+
+// encodeAny encodes any entry with encoding/json.
+func (e *Entry) encodeAny() []byte {
 	var out bytes.Buffer
 	out.WriteByte(EntryMark)
 	encoder := json.NewEncoder(&out)
@@ -54,7 +62,10 @@ func DecodeEntry(data []byte) (*Entry, error) {
 	if !IsEntry(data) {
 		return nil, fmt.Errorf("not an entry: %.40q", data)
 	}
-	e := new(Entry)
+	if e := new(Entry); scanEntry(e, data[1:]) {
+		return e, nil
+	}
+	e := new(Entry) // the other one may be decoded in part
 	if err := json.Unmarshal(data[1:], e); err != nil {
 		return nil, fmt.Errorf("malformed entry: %w", err)
 	}

@@ -129,6 +129,72 @@ func FuzzDecodeEntry(f *testing.F) {
 	})
 }
 
+// FuzzScanEntry checks that scanEntry and appendPlain decode and encode as encoding/json does.
+func FuzzScanEntry(f *testing.F) {
+	for _, text := range []string{
+		`{"set":{"b/1":{"n":[1,"x"]},"a":null},"until":{"a":5},"own":{"a":["x","y"],"b/1":[]},"by":"tab-1","data":null}`,
+		`{"cleared":true,"gone":{"a":"left","b":"expired"},"del":["c","d"],"away":{"e":0},"back":["f"]}`,
+		`{"set":{"a":1},"set":{"b":2}}`, `{"del":["a"],"del":["b"]}`, `{"del":[]}`, `{"set":{}}`, `{"cleared":false}`, `{"Set":{"a":1}}`,
+		`{"own":{"a":null}}`, `{"until":{"a":-1}}`, `{"until":{"a":null}}`, `{"set":{"a": [1, 2]}}`, "{\"set\":{\"a\":1\n}}", `{"by":"\u0041"}`,
+		`{"by":"é<&>"}`, "{\"by\":\"\u2028\"}", "{\"by\":\"\xff\"}", `{"del":["a",]}`, `{"del":[,"a"]}`, `{"set":{"a":1,"a":2}}`, `{"x":1}`, `{}`, `{"by":"a"}}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var want Entry
+		err := json.Unmarshal(text, &want)
+		if got := new(Entry); scanEntry(got, text) && (err != nil || !reflect.DeepEqual(*got, want)) {
+			t.Fatalf("%q is %+v, want %+v: %v", text, *got, want, err)
+		}
+		if err != nil {
+			return
+		}
+		if got, want := want.Encode(), want.encodeAny(); !bytes.Equal(got, want) {
+			t.Fatalf("%q is encoded as %q, want %q", text, got, want)
+		}
+	})
+}
+
+// TestScanAcceptsUsualEntries checks that the entries of the stores need no encoding/json.
+func TestScanAcceptsUsualEntries(t *testing.T) {
+	for _, text := range []string{
+		`{"set":{"turn":"amy"},"by":"tab-1","data":{"move":"e4"}}`, `{"gone":{"seat/A1":"expired"}}`, `{"away":{"member/amy":1795330758518}}`,
+		`{"set":{"a":1,"b":[true]},"until":{"a":1795330758518},"own":{"a":["tab-1"],"b":[]}}`, `{"cleared":true}`, `{"del":["a","b"],"back":["c"]}`,
+	} {
+		e := new(Entry)
+		if !scanEntry(e, []byte(text)) {
+			t.Errorf("scanEntry does not accept %s", text)
+		} else if !e.isPlain() {
+			t.Errorf("%s is not plain", text)
+		}
+	}
+}
+
+func BenchmarkEntry(b *testing.B) {
+	data := []byte(`~{"set":{"seat/17":{"type":"chat","from":"alice","text":"a value of an ordinary size, about ninety bytes"}}}`)
+	e, err := DecodeEntry(data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		do   func()
+	}{
+		{"decode", func() { _, _ = DecodeEntry(data) }},
+		{"unmarshal", func() { _ = json.Unmarshal(data[1:], new(Entry)) }},
+		{"encode", func() { e.Encode() }},
+		{"marshal", func() { e.encodeAny() }},
+		{"show", func() { e.Show(Filter{State: true, By: true}) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.do()
+			}
+		})
+	}
+}
+
 // FuzzParseFields checks that fields become the same fields again.
 func FuzzParseFields(f *testing.F) {
 	for _, object := range []string{`{}`, `null`, `{"a":[1,2]}`, `{"a":null,"b":[1,{"x":1},5,"away"]}`, `{"a":[1]}`, `{"a":[]}`, `{"a":[1,2,3,4,5]}`} {
