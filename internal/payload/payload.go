@@ -101,10 +101,10 @@ func IsPlain(s string) bool {
 	return true
 }
 
-// IsCompact reports whether text is one JSON value without white space between its tokens. It may
+// IsCompact reports whether text is one JSON value without white space around its tokens. It may
 // report false if the value is nested too deeply or is not UTF-8.
 func IsCompact(text []byte) bool {
 	s := NewScanner(text)
-	_, compact, ok := s.Value()
-	return ok && compact && s.Left() == 0
+	value, compact, ok := s.Value()
+	return ok && compact && len(value) == len(text)
 }

@@ -10,7 +10,7 @@ import (
 // FuzzScanner compares each method of Scanner with encoding/json.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":1,"b":[true,false,null,-0.5e+7,"x"],"c":{},"d":[]}`, "{ \"a\" :\t[ 1 ,\r\n{ } , [ ] ] }\n", `"\u00e9\n\"\\é"`, "\"\xff\"", `"\u00g0"`, `"\x"`, "\"\n\"",
+		` 0`, `{"a":1,"b":[true,false,null,-0.5e+7,"x"],"c":{},"d":[]}`, "{ \"a\" :\t[ 1 ,\r\n{ } , [ ] ] }\n", `"\u00e9\n\"\\é"`, "\"\xff\"", `"\u00g0"`, `"\x"`, "\"\n\"",
 		`1`, `-`, `01`, `1.`, `1e`, `-0`, `tru`, `nullx`, `[1,]`, `[,1]`, `{"a":1,}`, `{,}`, `{"a"}`, `{a:1}`, `[1}`, `{"a":1]`, `[1 2]`, `"`, `"\`, ``, ` `, `1 2`, "\xff",
 		` "näws" `, "\"\x7f\"", `123456789012345678 `, `1234567890123456789 `, `"a" : 1`, `"a":1`, `7,`, `7.0,`, "\x00",
 		strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth), strings.Repeat(`{"a":`, MaxDepth) + "1" + strings.Repeat("}", MaxDepth),
@@ -23,11 +23,18 @@ func FuzzScanner(f *testing.F) {
 		checkText(t, text)
 		checkInteger(t, text)
 		checkField(t, text)
+		quoted := `"` + string(text) + `"`
+		if encoded, err := json.Marshal(string(text)); IsPlain(string(text)) && !bytes.ContainsAny(text, "<>&") && string(encoded) != quoted {
+			t.Fatalf("%q is %s in JSON: %v", text, encoded, err)
+		}
 	})
 }
 
 // checkValue checks that Value reads each valid value, and knows whether it is compact.
 func checkValue(t *testing.T, text []byte) {
+	if slow, err := compactSlowly(text); IsCompact(text) != (err == nil && bytes.Equal(slow, text)) {
+		t.Fatalf("%q is compact: %v", text, IsCompact(text))
+	}
 	s := NewScanner(text)
 	value, compact, ok := s.Value()
 	if !ok {

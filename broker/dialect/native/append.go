@@ -6,20 +6,23 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"switchboard/internal/payload"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
-// isSimple reports whether appendSimple can encode e. It cannot encode payloads, because their
-// white space must be removed; encoding/json does that.
+// isSimple reports whether appendSimple can encode e. It cannot encode payloads with white space,
+// which must be removed; encoding/json does that.
 func isSimple(e *wire.Event) bool {
-	return e.Data == nil && e.Messages == nil && e.Info == nil && e.Clients == nil && e.Count == nil && e.Users == nil &&
-		e.Next == "" && e.Joined == nil && e.Left == nil && (e.StateEvent == nil || isSimpleState(e.StateEvent))
+	return e.Messages == nil && e.Info == nil && e.Clients == nil && e.Count == nil && e.Users == nil &&
+		e.Next == "" && e.Joined == nil && e.Left == nil && (e.StateEvent == nil || isSimpleState(e.StateEvent)) &&
+		(len(e.Data) == 0 || payload.IsCompact(e.Data))
 }
 
-// isSimpleState reports whether s is at most a page of a state. The broker encodes the fields of a
+// isSimpleState reports whether appendSimpleState can encode s. The broker encodes the fields of a
 // page itself, without white space.
 func isSimpleState(s *wire.StateEvent) bool {
-	return bytes.IndexByte(s.Fields, '\n') < 0 && !s.Cleared && s.Gone == nil && s.Del == nil && s.Set == nil && s.Until == nil && s.Away == nil && s.Back == nil && s.By == ""
+	return bytes.IndexByte(s.Fields, '\n') < 0 && state.IsPlain(s)
 }
 
 // appendSimple appends the JSON of a simple event, exactly as encoding/json would. `connected`
@@ -50,6 +53,9 @@ func appendSimple(b []byte, e *wire.Event) []byte {
 	if e.Recovered != nil {
 		b = strconv.AppendBool(append(b, `,"recovered":`...), *e.Recovered)
 	}
+	if len(e.Data) > 0 {
+		b = append(append(b, `,"data":`...), e.Data...)
+	}
 	if e.More {
 		b = append(b, `,"more":true`...)
 	}
@@ -67,8 +73,8 @@ func appendSimple(b []byte, e *wire.Event) []byte {
 	return append(b, '}')
 }
 
-// appendSimpleState appends the fields of a page. It copies the 32 KiB of a page; encoding/json
-// would scan them.
+// appendSimpleState appends a page or the changes of a message. It copies the 32 KiB of a page;
+// encoding/json would scan them.
 func appendSimpleState(b []byte, s *wire.StateEvent) []byte {
 	if s.First {
 		b = append(b, `,"first":true`...)
@@ -81,7 +87,7 @@ func appendSimpleState(b []byte, s *wire.StateEvent) []byte {
 	if s.Max != nil {
 		b = strconv.AppendInt(append(b, `,"max":`...), int64(*s.Max), 10)
 	}
-	return b
+	return appendField(state.AppendChanges(b, s), `,"by":`, s.By)
 }
 
 // appendField appends a key and its value, or nothing if the value is empty.

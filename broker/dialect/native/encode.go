@@ -41,11 +41,24 @@ func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Messag
 
 // Event implements dialect.Maker.
 func (d *Dialect) Event(e wire.Event) *dialect.Message {
-	m := &dialect.Message{Event: &e, Prepared: dialect.Prepare(AppendEvent(dialect.ReserveHeader(make([]byte, 0, 192)), &e), '\n')}
+	b := make([]byte, 0, sizeOf(&e))
+	m := &dialect.Message{Event: &e, Prepared: dialect.Prepare(AppendEvent(dialect.ReserveHeader(b), &e), '\n')}
 	if e.ID != nil && (e.Type == wire.TypeGap || e.Type == wire.TypeMessage) {
 		m.Channel, m.ID = e.Channel, *e.ID
 	}
 	return m
+}
+
+// sizeOf returns about how many bytes an event takes in a frame.
+func sizeOf(e *wire.Event) int {
+	n := 192 + len(e.Data)
+	if e.StateEvent != nil {
+		n += len(e.Fields)
+		for name, value := range e.Set {
+			n += len(name) + len(value) + len(`"":,`)
+		}
+	}
+	return n
 }
 
 // JSON returns the JSON of a message that a Dialect of this package made. The caller must not
@@ -85,10 +98,10 @@ func appendName(dst []byte, name string) []byte {
 // white space. Other dialects use it for the same JSON.
 func AppendEvent(dst []byte, e *wire.Event) []byte {
 	switch {
+	case e.Type == wire.TypeMessage && e.ID != nil && e.StateEvent == nil && e.Data != nil:
+		return appendMessage(dst, e.Channel, *e.ID, e.Data)
 	case isSimple(e):
 		return appendSimple(dst, e)
-	case e.Type == wire.TypeMessage && e.ID != nil && e.StateEvent == nil:
-		return appendMessage(dst, e.Channel, *e.ID, e.Data)
 	case e.Type == wire.TypeHere:
 		return appendHere(dst, e)
 	}

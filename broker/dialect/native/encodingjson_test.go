@@ -52,6 +52,33 @@ func TestScanAcceptsCommonRequests(t *testing.T) {
 	}
 }
 
+// FuzzAppendChanges checks that the changes of a state are encoded as encoding/json does.
+func FuzzAppendChanges(f *testing.F) {
+	f.Add("seat/A1", "turn", []byte(`{"n":[1,"<x>"]}`), int64(1795330758518), true, "tab-1")
+	f.Add("b", "a", []byte(`[1, 2]`), int64(0), false, "\"\\é\u2028")
+	f.Add("a", "a", []byte("null\n"), int64(-1), true, "")
+	f.Add("a", "b", []byte(" 0"), int64(1), false, "tab")
+	f.Add("a\x7f", "\xff", []byte("{"), int64(-1), true, "")
+	f.Fuzz(func(t *testing.T, name, other string, value []byte, until int64, cleared bool, by string) {
+		values := map[string]json.RawMessage{name: value, other: json.RawMessage(`1`)}
+		times := map[string]int64{name: until, other: 0}
+		for _, e := range []wire.Event{
+			{Data: value, StateEvent: &wire.StateEvent{Set: values, By: by}},
+			{StateEvent: &wire.StateEvent{Cleared: cleared, Set: values, Until: times, By: by}},
+			{StateEvent: &wire.StateEvent{Gone: map[string]string{name: "left", other: by}, Del: []string{name, other}}},
+			{StateEvent: &wire.StateEvent{Away: times, Back: []string{name}, By: by}},
+			{Type: wire.TypeReply, Data: value},
+		} {
+			if e.Channel = other; e.Type == "" {
+				e.Type, e.ID = wire.TypeMessage, &until
+			}
+			if got, want := AppendEvent(nil, &e), appendAny(nil, e); string(got) != string(want) {
+				t.Fatalf("%s, want %s", got, want)
+			}
+		}
+	})
+}
+
 // FuzzAppend checks that appendSimple and appendHere encode as encoding/json does.
 func FuzzAppend(f *testing.F) {
 	f.Add("connected", int64(1), "phone", "al", int64(5), true, 25, "no room <b> for \"x\"\n\u2028 \x7f \xff é")
@@ -77,12 +104,17 @@ func BenchmarkWithoutEncodingJSON(b *testing.B) {
 	raw := []byte(`{"type":"connect","ref":1,"client":"phone","instance":"app","attempt":3,"after":735325130218600}`)
 	id, queued := int64(735325130218600), 0
 	e := wire.Event{Type: wire.TypeConnected, Ref: wire.RefOf(1), Client: "phone", Server: "b1-7f3a", Ping: 25, Queued: &queued, ID: &id}
+	change := wire.Event{Type: wire.TypeMessage, Channel: "room:7", ID: &id, StateEvent: &wire.StateEvent{
+		Set: map[string]json.RawMessage{"seat/17": json.RawMessage(`{"text":"a value of an ordinary size, about ninety bytes, with a few more words here"}`)},
+	}}
 	var buf []byte
 	for name, f := range map[string]func(){
-		"scan":      func() { scan(new(wire.Request), raw) },
-		"unmarshal": func() { _ = json.Unmarshal(raw, new(wire.Request)) },
-		"append":    func() { buf = AppendEvent(buf[:0], &e) },
-		"marshal":   func() { buf = appendAny(buf[:0], e) },
+		"scan":             func() { scan(new(wire.Request), raw) },
+		"unmarshal":        func() { _ = json.Unmarshal(raw, new(wire.Request)) },
+		"append":           func() { buf = AppendEvent(buf[:0], &e) },
+		"marshal":          func() { buf = appendAny(buf[:0], e) },
+		"append a change":  func() { buf = AppendEvent(buf[:0], &change) },
+		"marshal a change": func() { buf = appendAny(buf[:0], change) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
