@@ -71,6 +71,9 @@ func allocCases() []allocs.Case {
 		allocs.Of("a message to 10", 2, deliver(few, 1)),
 		allocs.Of("a message to 1000", 2, deliver(many, 1)),
 		allocs.Of("16 messages to 1000", 33, deliver(many, 16)),
+		// They do not fit one write. Two more allocations join them, and the new arrays of the tail
+		// are some.
+		allocs.Of("256 messages to 1000", 2*256+8, deliver(many, 256)),
 	}
 }
 

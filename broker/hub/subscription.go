@@ -171,10 +171,16 @@ func (c *Channel) pageAfter(cursor int64) (page, error) {
 	return v.(page), err
 }
 
+// encodePage encodes a page, except for the messages that the tail has.
 func (c *Channel) encodePage(p queue.Page) page {
 	encoded := page{from: p.From, lastMarker: p.LastMarker, complete: p.Complete}
+	t := c.tail.Load()
 	for _, m := range p.Messages {
-		encoded.messages = append(encoded.messages, c.message(m.ID, m.Data))
+		message := t.message(m.ID)
+		if message == nil {
+			message = c.message(m.ID, m.Data)
+		}
+		encoded.messages = append(encoded.messages, message)
 	}
 	return encoded
 }

@@ -61,11 +61,25 @@ func (t *tail) after(cursor int64) (messages []*dialect.Message, ok bool) {
 	case cursor == t.base:
 		return t.messages, true
 	}
-	i := sort.Search(len(t.messages), func(i int) bool { return t.messages[i].ID >= cursor })
-	if i == len(t.messages) || t.messages[i].ID != cursor {
+	i, found := t.search(cursor)
+	if !found {
 		return nil, false
 	}
 	return t.messages[i+1:], true
+}
+
+// message returns the message with an id, or nil if t does not have it.
+func (t *tail) message(id int64) *dialect.Message {
+	if i, found := t.search(id); found {
+		return t.messages[i]
+	}
+	return nil
+}
+
+// search returns the index of the message with an id.
+func (t *tail) search(id int64) (i int, found bool) {
+	i = sort.Search(len(t.messages), func(i int) bool { return t.messages[i].ID >= id })
+	return i, i < len(t.messages) && t.messages[i].ID == id
 }
 
 // extend returns t with more appended, shortened at the front to the tail's limits.
