@@ -11,8 +11,9 @@ import (
 // receive different parts of them. A part is a message of its own, with Event set. It is made on
 // first use, and all connections share it.
 type Changes struct {
-	Entry *state.Entry // nil if it cannot be decoded
-	Size  int          // about how many bytes the entry and its parts take
+	Entry     *state.Entry // nil if it cannot be decoded
+	Size      int          // about how many bytes the entry and its parts take in memory
+	WriteSize int          // about how many bytes the largest part takes on a socket
 	// Position means that subscribers with the state of which the entry shows nothing receive the
 	// id, so that their position moves.
 	Position bool

@@ -17,7 +17,7 @@ func TestShown(t *testing.T) {
 	d := native.New(0)
 	entry := &state.Entry{Set: map[string]json.RawMessage{"x": []byte("1"), "$$y": []byte("2")}, By: "tab"}
 	data := d.Message("room", 7, []byte(`"hi"`))
-	data.Changes = &dialect.Changes{Entry: entry, Size: 1000}
+	data.Changes = &dialect.Changes{Entry: entry, Size: 1000, WriteSize: 600}
 	empty := &dialect.Message{Channel: "room", ID: 8, Changes: &dialect.Changes{Entry: entry}}
 	malformed := &dialect.Message{Channel: "room", ID: 9, Changes: &dialect.Changes{}}
 	plain := d.Message("room", 10, []byte(`"plain"`))
@@ -64,8 +64,8 @@ func TestShown(t *testing.T) {
 	if batch := (dialect.Batch{Messages: []*dialect.Message{data, empty, malformed, plain}}); batch.Count() != 2 {
 		t.Errorf("a batch counts %d messages, want 2 that are not empty", batch.Count())
 	}
-	if data.Size() != 1000 {
-		t.Errorf("the message counts %d bytes, want those of its changes", data.Size())
+	if data.Size() != 1000 || data.WriteSize() != 600 {
+		t.Errorf("the message counts %d bytes, %d on a socket; want those of its changes", data.Size(), data.WriteSize())
 	}
 }
 

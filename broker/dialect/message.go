@@ -25,11 +25,20 @@ type Message struct {
 	others atomic.Pointer[encoded] // the encodings of forms without a View
 }
 
-// Size returns about how many bytes the message takes in memory and on a socket.
+// Size returns about how many bytes the message takes in memory.
 func (m *Message) Size() int {
 	size := max(m.Prepared.Size(), len(m.Data))
 	if m.Changes != nil {
 		size = max(size, m.Changes.Size)
+	}
+	return size
+}
+
+// WriteSize returns about how many bytes the message, or a part of its changes, takes on a socket.
+func (m *Message) WriteSize() int {
+	size := max(m.Prepared.Size(), len(m.Data))
+	if m.Changes != nil {
+		size = max(size, m.Changes.WriteSize)
 	}
 	return size
 }

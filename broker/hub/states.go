@@ -22,6 +22,9 @@ const positionEvery = 64
 // the indexes 1 and 2, so that a channel with too many prefixes still accepts these subscriptions.
 var commonFilters = []state.Filter{{}, {State: true}, {State: true, By: true}}
 
+// frameBytes is about how many bytes a change takes on a socket besides the channel and the entry.
+const frameBytes = 64
+
 // ErrFilters is returned for a subscription to a channel whose subscribers have too many different
 // prefixes.
 var ErrFilters = errors.New("hub: too many different prefixes in the channel")
@@ -205,7 +208,10 @@ func (c *Channel) change(id int64, data []byte) *dialect.Message {
 	if entry != nil && entry.Data != nil {
 		m = c.hub.opts.Messages.Message(c.Name, id, entry.Data)
 	}
-	m.Changes = &dialect.Changes{Entry: entry, Size: 2 * len(data), Position: c.changes.Add(1)%positionEvery == 0}
+	m.Changes = &dialect.Changes{
+		Entry: entry, Size: 2 * len(data), WriteSize: len(data) + len(c.Name) + frameBytes,
+		Position: c.changes.Add(1)%positionEvery == 0,
+	}
 	return m
 }
 

@@ -131,7 +131,7 @@ func (s *Subscription) writeOnce(messages []*dialect.Message) []*dialect.Message
 
 // countFitting returns how many of the messages fit one write, at least one.
 func countFitting(messages []*dialect.Message) int {
-	return dialect.Fitting(messages, (*dialect.Message).Size)
+	return dialect.Fitting(messages, (*dialect.Message).WriteSize)
 }
 
 // page is a page of messages from the store, encoded.

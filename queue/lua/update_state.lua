@@ -19,10 +19,10 @@
 -- returns for each channel {header, entry, field, record, ...}; or an error. The header has,
 --         separated by newlines: id of the last entry, 0 for none; id before it; duplicate 0 or 1;
 --         the clock (Unix ms); when the next field ends, or the whole state, or 0; results of
---         additions, JSON or nothing, and after a tab the reply of another piece; reason of the refusal, or nothing; its field; its parent or
---         group; two numbers of its message; the servers. A refusal shows the current fields: a
---         record is empty for an absent field. A duplicate has the value of the idempotency key
---         in place of the id
+--         additions, JSON or nothing, and after a tab the reply of another piece; reason of the
+--         refusal, or nothing; its field; its parent or group; two numbers of its message; the
+--         servers. A refusal shows the current fields: a record is empty for an absent field. A
+--         duplicate has the value of the idempotency key in place of the id
 -- cost O(log n) for each field, O(log n) for each group, O(servers)
 
 local find = string.find
