@@ -102,7 +102,7 @@ func (s *storedState) check() []string {
 func (s *storedState) parse() map[string]*state.Field {
 	fields := make(map[string]*state.Field, len(s.records))
 	for _, name := range slices.Sorted(maps.Keys(s.records)) {
-		f, err := state.ParseRecord([]byte(s.records[name]))
+		f, err := state.ParseRecord(s.records[name])
 		if err != nil {
 			s.report("st_: field %s: %v", name, err)
 			f = &state.Field{Value: []byte(s.records[name])}

@@ -194,7 +194,7 @@ func parseShown(records []any) (map[string]*state.Field, error) {
 			fields[name] = nil
 			continue
 		}
-		f, err := state.ParseRecord([]byte(record))
+		f, err := state.ParseRecord(record)
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", name, err)
 		}
@@ -328,7 +328,7 @@ func (r *Redis) parseStatePage(value any) (page StatePage, err error) {
 	for i := range page.Fields {
 		name, _ := list[1+2*i].(string)
 		record, _ := list[2+2*i].(string)
-		f, err := state.ParseRecord([]byte(record))
+		f, err := state.ParseRecord(record)
 		if err != nil {
 			return StatePage{}, fmt.Errorf("field %s: %w", name, err)
 		}

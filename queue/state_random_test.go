@@ -275,7 +275,7 @@ func checkStateRecords(t testing.TB, rdb redis.UniversalClient, k keys, channel 
 	ends, parts, owned := map[string]float64{}, map[string]float64{}, map[string]bool{}
 	size, due := 0, int64(0)
 	for name, record := range records {
-		f := must(state.ParseRecord([]byte(record)))(t)
+		f := must(state.ParseRecord(record))(t)
 		size += len(name) + len(f.Value)
 		if until := f.Until(); until > 0 {
 			ends[name] = float64(until)

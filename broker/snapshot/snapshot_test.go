@@ -268,7 +268,7 @@ func TestOwnsWithoutView(t *testing.T) {
 // fields, and that the next pages read the store again.
 func TestViewsAreBounded(t *testing.T) {
 	const size = 10_000
-	s := newServer(t, newStore(queue.Options{}), "a", 7*size, false) // a view and its pages take 3 times the size
+	s := newServer(t, newStore(queue.Options{}), "a", 5*size, false) // a view and its pages take twice the size
 	value := `"` + strings.Repeat("v", size) + `"`
 	read := func(channel string) {
 		t.Helper()
@@ -289,8 +289,8 @@ func TestViewsAreBounded(t *testing.T) {
 	read("b")
 	read("a") // b is now the one that was not used for the longest time
 	read("c")
-	if s.bytes > 7*size {
-		t.Errorf("%d bytes, want at most %d", s.bytes, 7*size)
+	if s.bytes > 5*size {
+		t.Errorf("%d bytes, want at most %d", s.bytes, 5*size)
 	}
 	if read("a"); s.store.readCount() != 3 {
 		t.Errorf("%d reads of three channels, want 3", s.store.readCount())

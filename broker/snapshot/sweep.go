@@ -70,7 +70,7 @@ func (w *Sweeps) rank(channel string, servers []string) int {
 // given the state. The configuration may have changed since the store was asked.
 func (v *view) limitKeepLocked(id int64) {
 	w := v.s.opts.Sweeps
-	if w == nil || v.fields != nil && len(v.fields.Fields) == 0 {
+	if w == nil || v.fields != nil && v.fields.Len() == 0 {
 		return
 	}
 	now := v.s.opts.Hub.StoreTime()

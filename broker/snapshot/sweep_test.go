@@ -308,7 +308,7 @@ func TestEndOfTheState(t *testing.T) {
 				for i, s := range servers {
 					v := s.views["room"]
 					v.mu.Lock()
-					if n := len(v.fields.Fields); n != 0 {
+					if n := v.fields.Len(); n != 0 {
 						t.Errorf("server %d has %d fields after the end", i, n)
 					}
 					v.mu.Unlock()

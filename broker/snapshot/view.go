@@ -19,7 +19,7 @@ import (
 )
 
 // fieldBytes is about how many bytes a field takes in memory besides its name and its value.
-const fieldBytes = 160
+const fieldBytes = 96
 
 // view is the state of one channel. It implements hub.Follower.
 type view struct {
@@ -29,12 +29,12 @@ type view struct {
 	size    int           // bytes counted in s.bytes. Guarded by s.mu
 	unused  atomic.Int32  // ticks without state subscribers
 
-	mu         sync.Mutex // guards the fields below
-	id         int64      // of the last message that is applied; 0 if the channel has none
-	readAt     int64      // when the store was read, Unix ms
-	fields     *state.Map // nil if they were dropped to save memory, or if the view is lost
-	lost       bool       // messages are missing
-	fieldsSize int        // bytes of the fields; -1 if they have changed since it was computed
+	mu         sync.Mutex   // guards the fields below
+	id         int64        // of the last message that is applied; 0 if the channel has none
+	readAt     int64        // when the store was read, Unix ms
+	fields     *state.Table // nil if they were dropped to save memory, or if the view is lost
+	lost       bool         // messages are missing
+	fieldsSize int          // bytes of the fields; -1 if they have changed since it was computed
 	series     map[string]*cached
 	owners     map[string]struct{} // clients that own fields; nil if not known
 
@@ -59,10 +59,10 @@ type cached struct {
 func newView(s *Snapshots, c *hub.Channel, page queue.StatePage) *view {
 	v := &view{
 		s: s, channel: c, id: page.ID, readAt: s.opts.Hub.StoreTime(), due: page.Due, keepUntil: page.KeepUntil, fieldsSize: -1,
-		fields: state.NewMap(page.ID), series: make(map[string]*cached),
+		fields: state.NewTable(page.ID, len(page.Fields)), series: make(map[string]*cached),
 	}
 	for _, f := range page.Fields {
-		v.fields.Fields[f.Name] = f.Show()
+		v.fields.Add(f.Name, f.Show())
 	}
 	return v
 }
@@ -114,7 +114,7 @@ func (v *view) applyLocked(id int64, e *state.Entry) {
 
 // limitDueLocked makes due no later than the end of the whole state.
 func (v *view) limitDueLocked() {
-	if v.keepUntil > 0 && (v.fields == nil || len(v.fields.Fields) > 0) && (v.due == 0 || v.keepUntil < v.due) {
+	if v.keepUntil > 0 && (v.fields == nil || v.fields.Len() > 0) && (v.due == 0 || v.keepUntil < v.due) {
 		v.due = v.keepUntil
 	}
 }
@@ -124,7 +124,7 @@ func (v *view) reportAllAway() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.fields != nil {
-		v.reportAwayLocked(maps.Keys(v.fields.Fields))
+		v.reportAwayLocked(v.fields.Names())
 	}
 }
 
@@ -136,7 +136,7 @@ func (v *view) reportAwayLocked(fields iter.Seq[string]) {
 	}
 	owners := make(map[string]struct{})
 	for name := range fields {
-		if f := v.fields.Fields[name]; f.Away {
+		if f, _ := v.fields.Get(name); f.Away {
 			for _, owner := range f.Owners {
 				owners[owner] = struct{}{}
 			}
@@ -193,7 +193,7 @@ func (v *view) bytes() int {
 	}
 	if v.fieldsSize < 0 {
 		v.fieldsSize = 0
-		for name, f := range v.fields.Fields {
+		for name, f := range v.fields.All() {
 			v.fieldsSize += len(name) + len(f.Value) + fieldBytes
 		}
 	}
@@ -215,7 +215,7 @@ func (v *view) owns(client string) bool {
 	}
 	if v.owners == nil {
 		v.owners = make(map[string]struct{})
-		for _, f := range v.fields.Fields {
+		for _, f := range v.fields.All() {
 			for _, owner := range f.Owners {
 				v.owners[owner] = struct{}{}
 			}
@@ -263,7 +263,7 @@ func (v *view) pages(from int64, prefix string) *Series {
 			Type: wire.TypeState, Channel: v.channel.Name, ID: &c.ID, More: i < len(pages)-1,
 			StateEvent: &wire.StateEvent{First: i == 0, Fields: fields},
 		})
-		c.bytes += len(fields) + m.Size()
+		c.bytes += m.Size()
 		c.Pages = append(c.Pages, m)
 	}
 	v.series[prefix] = c
@@ -277,7 +277,7 @@ func (v *view) emptyUntilLocked() int64 { return v.readAt + hub.EmptyIDValid.Mil
 // none ends.
 func (v *view) nextDueLocked(now int64, prefix string) int64 {
 	due := int64(math.MaxInt64)
-	for name, f := range v.fields.Fields {
+	for name, f := range v.fields.All() {
 		if f.Until > now && f.Until < due && strings.HasPrefix(name, prefix) {
 			due = f.Until
 		}

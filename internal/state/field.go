@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -75,10 +74,11 @@ func (f *Field) AppendRecord(dst []byte) []byte {
 
 var errRecord = errors.New("malformed field")
 
-// ParseRecord parses what AppendRecord has written. The value is a part of record.
-func ParseRecord(record []byte) (*Field, error) {
-	head, value, found := bytes.Cut(record, []byte{'\n'})
-	words := strings.Split(string(head), " ")
+// ParseRecord parses what AppendRecord has written. The Field shares no memory with record, which
+// is larger than the value.
+func ParseRecord(record string) (*Field, error) {
+	head, value, found := strings.Cut(record, "\n")
+	words := strings.Split(strings.Clone(head), " ")
 	if !found || len(words) < 6 {
 		return nil, errRecord
 	}
@@ -92,7 +92,7 @@ func ParseRecord(record []byte) (*Field, error) {
 	}
 	f := &Field{
 		ID: numbers[0], Lease: numbers[1], Away: numbers[2], Grace: numbers[3],
-		Holder: words[4], Parent: words[5], Owners: words[6:], Value: value,
+		Holder: words[4], Parent: words[5], Owners: words[6:], Value: []byte(value),
 	}
 	if f.Parent == noParent {
 		f.Parent = ""

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 )
 
@@ -35,43 +36,70 @@ func (f *Field) Show() Shown {
 // Apply applies the entry with the given id. It does nothing if id is not above m.ID. Values are
 // not copied.
 func (m *Map) Apply(id int64, e *Entry) {
-	if id <= m.ID {
-		return
-	}
-	m.ID = id
-	if e.Cleared {
-		clear(m.Fields)
-	}
-	for name := range e.Gone {
-		delete(m.Fields, name)
-	}
-	for _, name := range e.Del {
-		delete(m.Fields, name)
-	}
-	for name, value := range e.Set {
-		f := m.Fields[name]
-		f.ID, f.Value, f.Until = id, value, 0
-		m.Fields[name] = f
-	}
-	for name, until := range e.Until {
-		m.change(name, func(f *Shown) { f.Until = until })
-	}
-	for name, until := range e.Away {
-		m.change(name, func(f *Shown) { f.Away, f.Until = true, until })
-	}
-	for _, name := range e.Back {
-		m.change(name, func(f *Shown) { f.Away, f.Until = false, e.Until[name] })
-	}
-	for name, owners := range e.Own {
-		m.change(name, func(f *Shown) { f.Owners = owners })
+	if id > m.ID {
+		m.ID = id
+		e.applyTo(m, id)
 	}
 }
 
-// change calls f for a field that exists.
-func (m *Map) change(name string, f func(*Shown)) {
-	if shown, found := m.Fields[name]; found {
-		f(&shown)
-		m.Fields[name] = shown
+// Get returns the field of that name.
+func (m *Map) Get(name string) (f Shown, found bool) {
+	f, found = m.Fields[name]
+	return f, found
+}
+
+func (m *Map) put(name string, f Shown) { m.Fields[name] = f }
+func (m *Map) remove(name string)       { delete(m.Fields, name) }
+func (m *Map) removeAll()               { clear(m.Fields) }
+
+func (m *Map) removeGone(names map[string]string) {
+	for name := range names {
+		delete(m.Fields, name)
+	}
+}
+
+// fieldSet is a set of fields that changes with entries. Map and Table implement it.
+type fieldSet interface {
+	Get(name string) (f Shown, found bool)
+	put(name string, f Shown)
+	remove(name string)
+	removeGone(names map[string]string)
+	removeAll()
+}
+
+// applyTo makes the changes of the entry with the given id.
+func (e *Entry) applyTo(fields fieldSet, id int64) {
+	if e.Cleared {
+		fields.removeAll()
+	}
+	fields.removeGone(e.Gone)
+	for _, name := range e.Del {
+		fields.remove(name)
+	}
+	for name, value := range e.Set {
+		f, _ := fields.Get(name)
+		f.ID, f.Value, f.Until = id, value, 0
+		fields.put(name, f)
+	}
+	for name, until := range e.Until {
+		edit(fields, name, func(f *Shown) { f.Until = until })
+	}
+	for name, until := range e.Away {
+		edit(fields, name, func(f *Shown) { f.Away, f.Until = true, until })
+	}
+	for _, name := range e.Back {
+		edit(fields, name, func(f *Shown) { f.Away, f.Until = false, e.Until[name] })
+	}
+	for name, owners := range e.Own {
+		edit(fields, name, func(f *Shown) { f.Owners = owners })
+	}
+}
+
+// edit calls do for a field that exists.
+func edit(fields fieldSet, name string, do func(*Shown)) {
+	if f, found := fields.Get(name); found {
+		do(&f)
+		fields.put(name, f)
 	}
 }
 
@@ -83,6 +111,17 @@ func (m *Map) Names() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// sorted returns the names and the fields in order.
+func (m *Map) sorted() iter.Seq2[string, *Shown] {
+	return func(yield func(string, *Shown) bool) {
+		for _, name := range m.Names() {
+			if f := m.Fields[name]; !yield(name, &f) {
+				return
+			}
+		}
+	}
 }
 
 // Expire removes the fields whose Until has passed. Readers see a field as absent from that time

@@ -89,11 +89,11 @@ func FuzzParseRecord(f *testing.F) {
 	f.Add([]byte("1 0 0 0  \n"))
 	f.Add([]byte("1 0 0 0 b\n1"))
 	f.Fuzz(func(t *testing.T, record []byte) {
-		field, err := ParseRecord(record)
+		field, err := ParseRecord(string(record))
 		if err != nil {
 			return
 		}
-		again, err := ParseRecord(field.AppendRecord(nil))
+		again, err := ParseRecord(string(field.AppendRecord(nil)))
 		if err != nil || !reflect.DeepEqual(again, field) {
 			t.Errorf("%q is %+v, and then %+v: %v", record, field, again, err)
 		}

@@ -3,6 +3,7 @@ package state
 import (
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -120,7 +121,7 @@ func (w *world) compareOracle() {
 		got[name] = withOwners(oracleField{
 			id: f.ID, value: string(f.Value), lease: f.Lease, away: f.Away, grace: f.Grace, holder: f.Holder, parent: f.Parent,
 		}, slices.Clone(f.Owners))
-		if again, err := ParseRecord(f.AppendRecord(nil)); err != nil || !reflect.DeepEqual(again, f) {
+		if again, err := ParseRecord(string(f.AppendRecord(nil))); err != nil || !reflect.DeepEqual(again, f) {
 			w.fail("field %s: the record becomes %+v: %v", name, again, err)
 		}
 	}
@@ -139,6 +140,12 @@ func (w *world) compareFold(when string) {
 	for i, name := range names {
 		got[name] = fields[i].Show()
 	}
+	if table := maps.Collect(w.table.shown()); w.table.ID != w.fold.ID || !reflect.DeepEqual(table, w.fold.Fields) {
+		w.fail("%s, the table has\n%v\nthe fold has\n%v", when, table, w.fold.Fields)
+	}
+	if !slices.IsSortedFunc(w.table.rows, func(a, b row) int { return strings.Compare(a.name, b.name) }) {
+		w.fail("%s, the table is not in order", when)
+	}
 	want := &Map{Fields: maps.Clone(w.fold.Fields)}
 	want.Expire(w.now)
 	for name, f := range want.Fields {
@@ -149,6 +156,17 @@ func (w *world) compareFold(when string) {
 	}
 	if more != "" || !reflect.DeepEqual(got, want.Fields) {
 		w.fail("%s, readers see\n%v\nthe fold has\n%v", when, got, want.Fields)
+	}
+}
+
+// shown returns the fields by name.
+func (t *Table) shown() iter.Seq2[string, Shown] {
+	return func(yield func(string, Shown) bool) {
+		for name, f := range t.All() {
+			if !yield(name, *f) {
+				return
+			}
+		}
 	}
 }
 

@@ -11,10 +11,11 @@ import (
 // without the EntryMark, or the refusal.
 type script struct {
 	*testing.T
-	s    *State
-	fold *Map
-	now  int64
-	id   int64
+	s     *State
+	fold  *Map
+	table Table // follows fold
+	now   int64
+	id    int64
 }
 
 func newScript(t *testing.T) *script {
@@ -94,11 +95,12 @@ func (x *script) logged(r Result) string {
 			x.Fatal(err)
 		}
 		x.fold.Apply(logged.ID, decoded)
+		x.table.Apply(logged.ID, decoded)
 	}
 	for _, wrong := range x.s.check() {
 		x.Error(wrong)
 	}
-	w := &world{state: x.s, fold: x.fold, now: x.now}
+	w := &world{state: x.s, fold: x.fold, table: x.table, now: x.now}
 	w.compareFold("after a call")
 	if w.wrong != "" {
 		x.Error(w.wrong)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -120,20 +121,23 @@ func appendName(dst []byte, name string) []byte {
 // Pages leaves out the fields that are due at the time now; 0 leaves none out. now must not be
 // later than the store's clock: it would leave out a field that is touched just in time.
 func (m *Map) Pages(now int64, filter Filter, limit int) []json.RawMessage {
-	var pages []json.RawMessage
+	return pages(m.sorted(), now, filter, limit)
+}
+
+// pages makes pages of fields in the order of names.
+func pages(fields iter.Seq2[string, *Shown], now int64, filter Filter, limit int) (list []json.RawMessage) {
 	w := FieldsWriter{Filter: filter, Max: limit}
-	for _, name := range m.Names() {
-		f := m.Fields[name]
+	for name, f := range fields {
 		if now > 0 && f.Until > 0 && f.Until <= now {
 			continue
 		}
-		if !w.Add(name, &f) {
-			pages = append(pages, w.JSON())
+		if !w.Add(name, f) {
+			list = append(list, w.JSON())
 			w = FieldsWriter{Filter: filter, Max: limit}
-			w.Add(name, &f)
+			w.Add(name, f)
 		}
 	}
-	return append(pages, w.JSON())
+	return append(list, w.JSON())
 }
 
 // Show returns what the filter shows of the entry, without its data. It returns nil if the message

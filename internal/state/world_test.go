@@ -18,6 +18,7 @@ type world struct {
 	state  *State
 	oracle *oracle
 	fold   *Map
+	table  Table // follows fold
 	log    []Logged
 	now    int64
 	id     int64
@@ -172,6 +173,7 @@ func (w *world) call(what string, r Result) {
 		}
 		w.checkReasons(decoded)
 		w.fold.Apply(logged.ID, decoded)
+		w.table.Apply(logged.ID, decoded)
 		w.log = append(w.log, Logged{logged.ID, decoded})
 	}
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -43,10 +44,27 @@ func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Messag
 func (d *Dialect) Event(e wire.Event) *dialect.Message {
 	b := make([]byte, 0, sizeOf(&e))
 	m := &dialect.Message{Event: &e, Prepared: dialect.Prepare(AppendEvent(dialect.ReserveHeader(b), &e), '\n')}
+	shareFields(m)
 	if e.ID != nil && (e.Type == wire.TypeGap || e.Type == wire.TypeMessage) {
 		m.Channel, m.ID = e.Channel, *e.ID
 	}
 	return m
+}
+
+// shareFields makes the fields of a page a part of Prepared: views keep pages, and the fields are
+// nearly all of their bytes.
+func shareFields(m *dialect.Message) {
+	s := m.Event.StateEvent
+	if s == nil || len(s.Fields) == 0 {
+		return
+	}
+	text := m.Prepared.Payload()
+	end := len(text) - 1 // before the brace
+	if from := end - len(s.Fields); from > 0 && bytes.Equal(text[from:end], s.Fields) {
+		shared := *s
+		shared.Fields = text[from:end:end]
+		m.Event.StateEvent = &shared
+	}
 }
 
 // sizeOf returns about how many bytes an event takes in a frame.

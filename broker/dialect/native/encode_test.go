@@ -73,6 +73,20 @@ func TestEventRoundTrip(t *testing.T) {
 	}
 }
 
+// TestPageSharesFields checks that a page holds its fields only once.
+func TestPageSharesFields(t *testing.T) {
+	fields := json.RawMessage(`{"x":[5,"a"]}`)
+	given := &wire.StateEvent{First: true, Fields: fields}
+	m := New(0).Event(wire.Event{Type: wire.TypeState, Channel: "a", ID: ptr(int64(7)), StateEvent: given})
+	text := m.Prepared.Payload()
+	if got := m.Event.Fields; string(got) != string(fields) || &got[0] != &text[len(text)-1-len(fields)] {
+		t.Errorf("the page has the fields %s, not as a part of %s", got, text)
+	}
+	if &given.Fields[0] != &fields[0] {
+		t.Error("the event of the caller has changed")
+	}
+}
+
 // TestEncodeInvalidData checks that a payload that is not JSON becomes an error event. Written as
 // it is, it would break the stream.
 func TestEncodeInvalidData(t *testing.T) {
