@@ -43,6 +43,7 @@ func (h *Hub) Tick() {
 	if h.drainFailed.Swap(false) {
 		h.MarkAllDirty()
 	}
+	h.lastPage.Store(nil)
 	h.shrinkTails()
 	h.refreshPositions()
 	for _, c := range h.unusedChannels() {

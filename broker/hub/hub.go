@@ -52,9 +52,10 @@ type Options struct {
 type Hub struct {
 	opts        Options
 	pageReads   singleflight.Group
-	drainFailed atomic.Bool          // a drain failed: the next tick marks all channels dirty
-	lagging     []laggingSubscribers // by loop.Index
-	scratch     []dialect.Batch      // by loop.Index; owned by the loop
+	lastPage    atomic.Pointer[readPage] // the newest page; nil if none was read since the last tick
+	drainFailed atomic.Bool              // a drain failed: the next tick marks all channels dirty
+	lagging     []laggingSubscribers     // by loop.Index
+	scratch     []dialect.Batch          // by loop.Index; owned by the loop
 
 	deadlines *work.Deadlines
 	positions positionRefresh

@@ -237,6 +237,40 @@ func TestOneEncodingPerFilter(t *testing.T) {
 	})
 }
 
+// TestOneEncodingPerPage checks that subscribers that read the store after the same message, one
+// after the other, share the encoding until the next tick.
+func TestOneEncodingPerPage(t *testing.T) {
+	const changes = maxTailMessages + 50
+	s := newHarness(t, queue.Options{})
+	counted := &countingMaker{Maker: maker}
+	s.opts.Messages = counted
+	want := 0
+	resume := func(r *reader, sub *Subscription, encodings int) {
+		s.do(func() { r.backlogged = false; sub.Resume() })
+		s.settle()
+		s.do(func() {
+			if want += encodings; counted.events != want || len(r.got) != changes {
+				t.Errorf("%d encodings, want %d; %d changes, want %d", counted.events, want, len(r.got), changes)
+			}
+		})
+	}
+	var readers []*reader
+	var subs []*Subscription
+	for range 3 {
+		r, sub := s.read(everything, nil)
+		s.do(func() { r.backlogged = true })
+		readers, subs = append(readers, r), append(subs, sub)
+	}
+	for range changes {
+		s.update(true, state.Update{Ops: []state.Op{set("x")}})
+	}
+	s.settle()
+	resume(readers[0], subs[0], changes)
+	resume(readers[1], subs[1], 0)
+	s.Tick()
+	resume(readers[2], subs[2], changes-maxTailMessages)
+}
+
 // TestTooManyFilters checks that a channel refuses a prefix beyond the limit, but accepts
 // subscriptions without a prefix, and that unused filters make room.
 func TestTooManyFilters(t *testing.T) {

@@ -171,18 +171,38 @@ func (c *Channel) pageAfter(cursor int64) (page, error) {
 	return v.(page), err
 }
 
-// encodePage encodes a page, except for the messages that the tail has.
+// readPage is the messages of a page that was read from the store.
+type readPage struct {
+	channel  *Channel
+	messages []*dialect.Message
+}
+
+// encodePage encodes a page, except for the messages that the tail or the newest page has. The
+// subscribers of a busy channel that fall behind the tail read the same messages at different
+// times. Without the newest page, each of them would pay for the encoding.
 func (c *Channel) encodePage(p queue.Page) page {
 	encoded := page{from: p.From, lastMarker: p.LastMarker, complete: p.Complete}
-	t := c.tail.Load()
+	known := [][]*dialect.Message{c.tail.Load().messages}
+	if last := c.hub.lastPage.Load(); last != nil && last.channel == c {
+		known = append(known, last.messages)
+	}
 	for _, m := range p.Messages {
-		message := t.message(m.ID)
-		if message == nil {
-			message = c.message(m.ID, m.Data)
-		}
-		encoded.messages = append(encoded.messages, message)
+		encoded.messages = append(encoded.messages, c.encodeOnce(m, known))
+	}
+	if len(encoded.messages) > 0 {
+		c.hub.lastPage.Store(&readPage{c, encoded.messages})
 	}
 	return encoded
+}
+
+// encodeOnce returns the message with the id of m in one of the lists, or encodes m.
+func (c *Channel) encodeOnce(m queue.Message, known [][]*dialect.Message) *dialect.Message {
+	for _, list := range known {
+		if i, found := search(list, m.ID); found {
+			return list[i]
+		}
+	}
+	return c.message(m.ID, m.Data)
 }
 
 // applyPage writes a page that was read after the cursor. end is where the tail ended when the read

@@ -1,8 +1,8 @@
 package hub
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 
 	"switchboard/broker/dialect"
 	"switchboard/internal/state"
@@ -61,25 +61,16 @@ func (t *tail) after(cursor int64) (messages []*dialect.Message, ok bool) {
 	case cursor == t.base:
 		return t.messages, true
 	}
-	i, found := t.search(cursor)
+	i, found := search(t.messages, cursor)
 	if !found {
 		return nil, false
 	}
 	return t.messages[i+1:], true
 }
 
-// message returns the message with an id, or nil if t does not have it.
-func (t *tail) message(id int64) *dialect.Message {
-	if i, found := t.search(id); found {
-		return t.messages[i]
-	}
-	return nil
-}
-
 // search returns the index of the message with an id.
-func (t *tail) search(id int64) (i int, found bool) {
-	i = sort.Search(len(t.messages), func(i int) bool { return t.messages[i].ID >= id })
-	return i, i < len(t.messages) && t.messages[i].ID == id
+func search(messages []*dialect.Message, id int64) (i int, found bool) {
+	return slices.BinarySearchFunc(messages, id, func(m *dialect.Message, id int64) int { return cmp.Compare(m.ID, id) })
 }
 
 // extend returns t with more appended, shortened at the front to the tail's limits.
