@@ -343,7 +343,7 @@ func TestShorterKeep(t *testing.T) {
 				synctest.Wait()
 				v := s.views["room"]
 				v.mu.Lock()
-				if names := v.fields.Names(); len(names) != 0 {
+				if names := slices.Collect(v.fields.Names()); len(names) != 0 {
 					t.Errorf("the view has %v after the end of the state", names)
 				}
 				v.mu.Unlock()

@@ -263,7 +263,7 @@ func (v *view) pages(from int64, prefix string) *Series {
 			Type: wire.TypeState, Channel: v.channel.Name, ID: &c.ID, More: i < len(pages)-1,
 			StateEvent: &wire.StateEvent{First: i == 0, Fields: fields},
 		})
-		c.bytes += m.Size()
+		c.bytes += max(m.Size(), len(fields)) // some dialects encode m only when it is used
 		c.Pages = append(c.Pages, m)
 	}
 	v.series[prefix] = c
