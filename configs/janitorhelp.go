@@ -64,8 +64,8 @@ Examples
   janitor --redis redis://localhost:6379 --dead-letters --retry
       send the events again that the backend missed
   janitor check --redis redis://localhost:6379
-      compare the records of all channel states, and print each difference with its channel;
-      it changes nothing
+      compare the records of all channel states, and print each difference with its channel
+      and a remedy; it changes nothing, and may look again after 10 s
 
 Exit codes
   0  a shutdown (SIGTERM or SIGINT), the end of --once, --dead-letters or check, or this help

@@ -4,46 +4,60 @@ import (
 	"context"
 	"iter"
 	"slices"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/janitor/task"
+	"switchboard/queue"
 )
 
 // CheckedQueue has the methods of a queue that CheckStates calls. [queue.Redis] implements it.
 type CheckedQueue interface {
 	ChannelsWithStateKeys(ctx context.Context) iter.Seq2[string, error]
-	CheckState(ctx context.Context, channel string) ([]string, error)
+	CheckState(ctx context.Context, channel string) ([]queue.StateDifference, error)
 }
 
-// CheckStates looks at the state of each channel, and calls report for each difference between its
-// records. If it finds a difference, it looks again, and reports only what has stayed. It changes
-// nothing. It returns the number of channels and of differences. An error ends the check.
-func CheckStates(ctx context.Context, q CheckedQueue, report func(channel, difference string)) (channels, differences int, err error) {
+// CheckStates returns the check "states": it looks at the state of each channel, and finds each
+// difference between its records. If it finds a difference in a channel, it looks at the channel
+// again at once, and returns only what has stayed. It logs the number of states.
+func CheckStates(q CheckedQueue, log zerolog.Logger) task.Check {
+	return task.Check{Name: "states", Find: func(ctx context.Context) ([]task.Finding, error) {
+		found, checked, err := findInStates(ctx, q)
+		if err == nil {
+			log.Info().Int("states", checked).Int("differences", len(found)).Msg("compared the records of all states")
+		}
+		return found, err
+	}}
+}
+
+// findInStates returns the differences, and the number of states.
+func findInStates(ctx context.Context, q CheckedQueue) (found []task.Finding, checked int, err error) {
 	seen := make(map[string]struct{})
 	for channel, err := range q.ChannelsWithStateKeys(ctx) {
 		if err != nil {
-			return channels, differences, err
+			return nil, 0, err
 		}
 		if _, again := seen[channel]; again {
 			continue
 		}
 		seen[channel] = struct{}{}
-		channels++
 		stayed, err := checkTwice(ctx, q, channel)
 		if err != nil {
-			return channels, differences, err
+			return nil, 0, err
 		}
-		for _, difference := range stayed {
-			report(channel, difference)
-			differences++
+		for _, d := range stayed {
+			found = append(found, task.Finding{Subject: channel, Problem: d.Problem, Remedy: d.Remedy})
 		}
 	}
-	return channels, differences, nil
+	return found, len(seen), nil
 }
 
 // checkTwice returns the differences that two looks find.
-func checkTwice(ctx context.Context, q CheckedQueue, channel string) ([]string, error) {
+func checkTwice(ctx context.Context, q CheckedQueue, channel string) ([]queue.StateDifference, error) {
 	first, err := q.CheckState(ctx, channel)
 	if err != nil || len(first) == 0 {
 		return nil, err
 	}
 	second, err := q.CheckState(ctx, channel)
-	return slices.DeleteFunc(second, func(difference string) bool { return !slices.Contains(first, difference) }), err
+	return slices.DeleteFunc(second, func(d queue.StateDifference) bool { return !slices.Contains(first, d) }), err
 }

@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"reflect"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/janitor/task"
+	"switchboard/queue"
 )
 
 // checkedQueue returns the differences of each channel, one list for each look.
 type checkedQueue struct {
 	channels []string
-	looks    map[string][][]string
+	looks    map[string][][]queue.StateDifference
 	err      error // of the sequence, after the channels
 }
 
@@ -28,7 +34,7 @@ func (q *checkedQueue) ChannelsWithStateKeys(context.Context) iter.Seq2[string, 
 	}
 }
 
-func (q *checkedQueue) CheckState(_ context.Context, channel string) ([]string, error) {
+func (q *checkedQueue) CheckState(_ context.Context, channel string) ([]queue.StateDifference, error) {
 	looks := q.looks[channel]
 	if len(looks) == 0 {
 		return nil, errors.New("no more looks at " + channel)
@@ -38,23 +44,29 @@ func (q *checkedQueue) CheckState(_ context.Context, channel string) ([]string, 
 }
 
 // TestCheckStates checks that each channel is looked at once, and again if there is a difference,
-// and that only differences of both looks are reported.
+// and that only differences of both looks are found.
 func TestCheckStates(t *testing.T) {
+	x, y, z := queue.StateDifference{Problem: "x"}, queue.StateDifference{Problem: "y", Remedy: "write it"}, queue.StateDifference{Problem: "z"}
 	q := &checkedQueue{
 		channels: []string{"good", "bad", "good", "changing", "bad"},
-		looks:    map[string][][]string{"good": {nil}, "bad": {{"x", "y"}, {"y", "z"}}, "changing": {{"x"}, nil}},
+		looks: map[string][][]queue.StateDifference{
+			"good": {nil}, "bad": {{x, y}, {y, z}}, "changing": {{x}, nil},
+		},
 	}
-	var got []string
-	report := func(channel, difference string) { got = append(got, channel+": "+difference) }
-	channels, differences, err := CheckStates(t.Context(), q, report)
-	if want := []string{"bad: y"}; channels != 3 || differences != 1 || err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%d channels, %d differences, %v, reported %q; want 3, 1, nil, %q", channels, differences, err, got, want)
+	var log strings.Builder
+	check := CheckStates(q, zerolog.New(&log))
+	found, err := check.Find(t.Context())
+	if want := []task.Finding{{Subject: "bad", Problem: "y", Remedy: "write it"}}; err != nil || !slices.Equal(found, want) {
+		t.Errorf("found %+v, %v; want %+v", found, err, want)
 	}
-	if _, _, err := CheckStates(t.Context(), q, report); err == nil {
+	if !strings.Contains(log.String(), `"states":3,"differences":1`) {
+		t.Errorf("log: %s", &log)
+	}
+	if _, err := check.Find(t.Context()); err == nil {
 		t.Error("a failed look: no error")
 	}
 	q.channels, q.err = nil, errors.New("the store does not answer")
-	if _, _, err := CheckStates(t.Context(), q, report); !errors.Is(err, q.err) {
+	if _, err := check.Find(t.Context()); !errors.Is(err, q.err) {
 		t.Errorf("a failed list: %v", err)
 	}
 }

@@ -29,6 +29,12 @@
 // this when the server is no longer listed. A further round removes what is due from each state. It
 // is needed for channels without subscribers, since the brokers end the fields of the others.
 //
+// # Other packages
+//
+// A package whose records can differ, or that has to repeat work, gives checks and rounds to the
+// command janitor: see package task. The janitor runs the rounds in Options.Rounds like its own.
+// The command runs the checks for `janitor check`, with [CheckStates].
+//
 // # Events
 //
 // If Options.Events is set, the janitor creates and sends events: it checks the due entries, sends

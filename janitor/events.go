@@ -9,8 +9,8 @@ import (
 	"switchboard/events"
 )
 
-// eventRound is a kind of round of Options.Events.
-type eventRound struct {
+// repeated is a kind of round of Options.Rounds or Options.Events.
+type repeated struct {
 	kind  string
 	every time.Duration
 	round func(context.Context) (Report, error)
@@ -18,7 +18,7 @@ type eventRound struct {
 
 // eventRounds returns the rounds in the order in which each creates work for the next. A dry run
 // has none, because a claim changes the due list.
-func (j *Janitor) eventRounds() []eventRound {
+func (j *Janitor) eventRounds() []repeated {
 	e := j.opts.Events
 	if e == nil || j.opts.DryRun {
 		return nil
@@ -34,18 +34,19 @@ func (j *Janitor) eventRounds() []eventRound {
 			})
 		}
 	}
-	return []eventRound{
+	return []repeated{
 		{sweep, j.opts.SweepEvery, counted(sweep, e.SweepRound)},
 		{due, j.opts.EventsEvery, counted(due, e.DueRound)},
 		{send, j.opts.EventsEvery, counted(send, e.SendRound)},
 	}
 }
 
-// levelOf returns the log level for a round that changed something. Events are frequent, so their
-// rounds are logged at the debug level.
+// levelOf returns the log level for a round that changed something. Events are frequent, and
+// changes of states too, so their rounds are logged at the debug level.
 func levelOf(kind string) zerolog.Level {
-	if kind == servers || kind == queues {
-		return zerolog.InfoLevel
+	switch kind {
+	case states, sweep, due, send:
+		return zerolog.DebugLevel
 	}
-	return zerolog.DebugLevel
+	return zerolog.InfoLevel
 }

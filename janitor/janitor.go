@@ -15,6 +15,7 @@ import (
 
 	"switchboard/events"
 	"switchboard/internal/loglimit"
+	"switchboard/janitor/task"
 	"switchboard/registry"
 )
 
@@ -67,6 +68,9 @@ type Options struct {
 	// Events creates and sends events. The changes that this janitor makes create events only if
 	// Registry records them: see switchboard/events/recording. Zero means no events.
 	Events Events
+	// Rounds are the rounds of packages that the janitor does not know. A janitor with DryRun does not
+	// run them. Zero means none.
+	Rounds []task.Round
 
 	// ServersEvery is the interval of ServersRound. Zero means 3 s.
 	ServersEvery time.Duration
@@ -145,6 +149,9 @@ func New(opts Options) (*Janitor, error) {
 	case min(opts.MaxCount, opts.Chunk, opts.Parallel) < 0:
 		return nil, errors.New("janitor: MaxCount, Chunk and Parallel must not be negative")
 	}
+	if err := checkRounds(opts.Rounds); err != nil {
+		return nil, fmt.Errorf("janitor: %w", err)
+	}
 	j := &Janitor{opts: opts, limited: loglimit.New(opts.Logger, loglimit.Every), hosts: map[string]string{}, suspects: map[string]time.Time{}}
 	if err := j.metrics.register(opts.Registerer); err != nil {
 		return nil, fmt.Errorf("janitor: %w", err)
@@ -160,7 +167,7 @@ func (j *Janitor) Run(ctx context.Context) error {
 	g.Go(func() error { return j.loop(ctx, servers, j.opts.ServersEvery, j.ServersRound) })
 	g.Go(func() error { return j.loop(ctx, queues, j.opts.QueuesEvery, j.QueuesRound) })
 	g.Go(func() error { return j.loop(ctx, states, j.opts.StatesEvery, j.StatesRound) })
-	for _, r := range j.eventRounds() {
+	for _, r := range append(j.otherRounds(), j.eventRounds()...) {
 		g.Go(func() error { return j.loop(ctx, r.kind, r.every, r.round) })
 	}
 	return g.Wait()
@@ -209,7 +216,7 @@ func (j *Janitor) Once(ctx context.Context) (Report, error) {
 		more, err := round(ctx)
 		report, errs = report.plus(more), append(errs, err)
 	}
-	for _, r := range j.eventRounds() {
+	for _, r := range append(j.otherRounds(), j.eventRounds()...) {
 		more, err := r.round(ctx)
 		report, errs = report.plus(more), append(errs, err)
 	}

@@ -13,16 +13,22 @@ import (
 	"switchboard/internal/state"
 )
 
+// StateDifference is a difference between the records of a channel's state.
+type StateDifference struct {
+	Problem string // what is wrong, with the names of keys and fields
+	Remedy  string // what an operator can do; empty if the next write of the fields corrects it
+}
+
 // CheckState compares the records of a channel's state with each other. It returns what does not
 // agree, in a fixed order. It reads all records at one moment, and changes nothing.
-func (r *Redis) CheckState(ctx context.Context, channel string) ([]string, error) {
+func (r *Redis) CheckState(ctx context.Context, channel string) ([]StateDifference, error) {
 	k := r.keys
 	reply, err := r.eval(ctx, checkStateScript, []string{
 		k.channelMeta(channel), k.state(channel), k.stateNames(channel),
 		k.stateEnds(channel), k.stateParts(channel), k.stateOwners(channel),
 	})
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return []string{"a record has the wrong type"}, nil
+		return []StateDifference{{Problem: "a record has the wrong type", Remedy: rewrite}}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("check the state of channel %s: %w", channel, err)
@@ -36,10 +42,62 @@ func (r *Redis) CheckState(ctx context.Context, channel string) ([]string, error
 	return s.check(), nil
 }
 
-// ChannelsWithStateKeys yields the channels that have any record of a state, for CheckState. A
-// channel comes once for each record. After an error the sequence ends.
+// metaPage is how many records of positions ChannelsWithStateKeys reads in one round trip.
+const metaPage = 500
+
+// ChannelsWithStateKeys yields the channels that have any record of a state, for CheckState: a key
+// that begins with st_, or a field of mq_m that does. A channel may come several times. After an
+// error the sequence ends.
 func (r *Redis) ChannelsWithStateKeys(ctx context.Context) iter.Seq2[string, error] {
-	return r.channelsOf(ctx, "st_*{*}")
+	return func(yield func(string, error) bool) {
+		for channel, err := range r.channelsOf(ctx, "st_*{*}") {
+			if !yield(channel, err) || err != nil {
+				return
+			}
+		}
+		var page []string
+		for channel, err := range r.channelsOf(ctx, "mq_m_{*}") {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if page = append(page, channel); len(page) == metaPage {
+				if !r.yieldStates(ctx, page, yield) {
+					return
+				}
+				page = page[:0]
+			}
+		}
+		r.yieldStates(ctx, page, yield)
+	}
+}
+
+// yieldStates yields the channels whose mq_m says that they have a state. It returns false if the
+// sequence has ended.
+func (r *Redis) yieldStates(ctx context.Context, channels []string, yield func(string, error) bool) bool {
+	if len(channels) == 0 {
+		return true
+	}
+	cmds := make([]redis.Cmder, len(channels))
+	for i, channel := range channels {
+		cmds[i] = redis.NewSliceCmd(ctx, "hmget", r.keys.channelMeta(channel), "st_keep", "st_bytes", "st_due")
+	}
+	_ = r.pipe.DoAll(ctx, cmds) // each command has its error
+	for i, cmd := range cmds {
+		err := cmd.Err()
+		if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") { // CheckState reports a wrong type
+			yield("", fmt.Errorf("read the position of channel %s: %w", channels[i], err))
+			return false
+		}
+		present := func(value any) bool { return value != nil }
+		if err == nil && !slices.ContainsFunc(cmd.(*redis.SliceCmd).Val(), present) {
+			continue
+		}
+		if !yield(channels[i], nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // pairs parses a nested array of keys and values.
@@ -61,15 +119,32 @@ type storedState struct {
 	ends             map[string]string
 	parts            map[string]string
 	owners           map[string]string
-	wrong            []string
+	wrong            []StateDifference
 }
 
+// Remedies.
+const (
+	// rewrite needs no knowledge of the broken record.
+	rewrite = "delete the st_ keys of the channel, HSET its mq_m st_keep 1, and write all fields again"
+	// clearLost makes the next update end the state first, by an entry that tells the subscribers.
+	clearLost = "HSET mq_m of the channel st_keep 1, and write all fields again: that first ends the old state for all subscribers"
+	// writeUnknown works because the first update of a state deletes what is left of another one.
+	writeUnknown = "write all fields again: the first write deletes these keys; if they are of no use, delete them"
+)
+
 func (s *storedState) report(format string, args ...any) {
-	s.wrong = append(s.wrong, fmt.Sprintf(format, args...))
+	s.reportWith("", format, args...)
+}
+
+func (s *storedState) reportWith(remedy, format string, args ...any) {
+	s.wrong = append(s.wrong, StateDifference{Problem: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 // check compares the records with those that the fields need.
-func (s *storedState) check() []string {
+func (s *storedState) check() []StateDifference {
+	if s.checkLost() {
+		return s.wrong
+	}
 	names, ends, parts, owned := map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}
 	size, due := 0, int64(0)
 	fields := s.parse()
@@ -160,17 +235,37 @@ func (s *storedState) checkParents(fields map[string]*state.Field) {
 	}
 }
 
-// checkPosition checks what mq_m says about the state.
-func (s *storedState) checkPosition(size int, due int64) {
-	exists := len(s.records)+len(s.owners) > 0
+// checkLost reports that one side of the state is lost: all fields, or the position that says that
+// there is a state. Then a comparison of the records would only repeat that.
+func (s *storedState) checkLost() (lost bool) {
+	position := s.keep+s.bytes+s.due != ""
+	indexes := len(s.names) + len(s.ends) + len(s.parts)
 	switch {
-	case exists && s.keep == "":
-		s.report("mq_m has no st_keep, although there is a state")
-		return
-	case !exists && s.keep+s.bytes+s.due != "":
-		s.report("mq_m has st_keep %q, st_bytes %q and st_due %q, although there is no state", s.keep, s.bytes, s.due)
-		return
-	case !exists:
+	case position && len(s.records)+len(s.owners)+indexes == 0:
+		s.reportWith(clearLost, "all st_ keys are lost: mq_m says that there is a state (st_keep %q, st_bytes %q, st_due %q)",
+			s.keep, s.bytes, s.due)
+	case position && len(s.records)+len(s.owners) == 0:
+		s.reportWith(clearLost, "st_ and st_o_ are lost: mq_m says that there is a state (st_keep %q, st_bytes %q, st_due %q)",
+			s.keep, s.bytes, s.due)
+	case s.keep == "" && len(s.records)+len(s.owners)+indexes > 0:
+		found := "is lost"
+		if s.ttl != noKey {
+			found = "has no st_keep"
+		}
+		s.reportWith(writeUnknown, "mq_m %s: the st_ keys with %d fields are not read", found, len(s.records))
+	default:
+		return false
+	}
+	return true
+}
+
+// noKey is the TTL of a key that does not exist.
+const noKey = -2
+
+// checkPosition checks what mq_m says about a state. size is the number of bytes of its fields, due
+// the end of the next one.
+func (s *storedState) checkPosition(size int, due int64) {
+	if s.keep == "" { // there is no state
 		return
 	}
 	if want := decimal(int64(size)); s.bytes != want {

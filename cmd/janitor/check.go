@@ -10,7 +10,7 @@ import (
 
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
-	"switchboard/janitor"
+	"switchboard/janitor/task"
 	"switchboard/queue"
 )
 
@@ -20,14 +20,13 @@ func runCheck(args, environ []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		ctx, stop := setup.UntilSignal()
 		defer stop()
-		err = checkStates(ctx, settings, stdout, stderr)
+		err = check(ctx, settings, stdout, stderr)
 	}
 	return setup.Exit("janitor", configs.JanitorHelp(), err, stdout, stderr)
 }
 
-// checkStates prints a line for each difference between the records of a state. Differences are an
-// error.
-func checkStates(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writer) error {
+// check runs all checks, and prints a line for each finding. Findings are an error.
+func check(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writer) error {
 	log, err := setup.Log(stderr, settings.LogLevel, settings.LogFormat)
 	if err != nil {
 		return err
@@ -39,17 +38,17 @@ func checkStates(ctx context.Context, settings configs.Janitor, stdout, stderr i
 	defer redis.Close()
 	setup.WarnUnknown(log, settings.Unknown)
 	out := bufio.NewWriter(stdout)
-	report := func(channel, difference string) { _, _ = fmt.Fprintf(out, "%s: %s\n", channel, difference) }
-	channels, differences, err := janitor.CheckStates(ctx, queue.NewRedis(redis.Pipe, settings.Queue()), report)
+	report := func(_ string, f task.Finding) { _, _ = fmt.Fprintln(out, f) }
+	findings, err := task.Run(ctx, checks(queue.NewRedis(redis.Pipe, settings.Queue()), log), report)
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("after %d findings: %w", findings, err)
 	}
-	if differences > 0 {
-		return fmt.Errorf("check: states checked: %d, differences: %d", channels, differences)
+	if findings > 0 {
+		return fmt.Errorf("check: findings: %d", findings)
 	}
-	log.Info().Int("states", channels).Msg("the records of all states agree")
+	log.Info().Msg("all records agree")
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,31 +96,52 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestCheck checks that janitor check prints the differences of a state, and changes nothing.
+// TestCheck checks that janitor check prints the differences of states, also of one that has lost
+// all its fields and of one that has lost its position, and that it changes nothing.
 func TestCheck(t *testing.T) {
 	server := redistest.Start(t)
 	client := server.Client(t)
 	q := queue.NewRedis(redispipe.New(client, redispipe.Options{}), queue.Options{Prefix: "t:"})
-	_, err := q.AppendChannel(t.Context(), queue.ChannelPush{Channel: "room:1", Update: &state.Update{
-		Ops: []state.Op{{Field: "a", Kind: state.Set, Value: []byte("1")}}, Writer: state.BackendHolder,
-	}})
-	if err != nil {
-		t.Fatal(err)
+	for _, channel := range []string{"room:1", "room:2", "room:3"} {
+		_, err := q.AppendChannel(t.Context(), queue.ChannelPush{Channel: channel, Update: &state.Update{
+			Ops: []state.Op{{Field: "a", Kind: state.Set, Value: []byte("1")}}, Writer: state.BackendHolder,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	args := []string{"check", "--redis", server.URL(), "--prefix=t:"}
+	args := []string{"check", "--redis", server.URL(), "--prefix=t:", "--log-format=json"}
 	r := proctest.Run(t, nil, binary, args...)
-	if r.Code != 0 || r.Stdout != "" || !strings.Contains(r.Stderr, "the records of all states agree") {
+	if r.Code != 0 || r.Stdout != "" || !strings.Contains(r.Stderr, `"states":3`) || !strings.Contains(r.Stderr, "all records agree") {
 		t.Errorf("without differences: %+v", r)
 	}
-	if err := client.ZAdd(t.Context(), "t:st_n_{room:1}", redis.Z{Member: "b"}).Err(); err != nil {
-		t.Fatal(err)
+	for _, err := range []error{
+		client.ZAdd(t.Context(), "t:st_n_{room:1}", redis.Z{Member: "b"}).Err(),
+		client.Del(t.Context(), "t:st_{room:2}", "t:st_n_{room:2}").Err(),
+		client.Del(t.Context(), "t:mq_m_{room:3}").Err(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"room:1: st_n_: b is there, and does not belong to a field",
+		`room:2: all st_ keys are lost: mq_m says that there is a state (st_keep "-1", st_bytes "2", st_due "0"); remedy: HSET mq_m of the channel st_keep 1, ` +
+			"and write all fields again: that first ends the old state for all subscribers",
+		"room:3: mq_m is lost: the st_ keys with 1 fields are not read; remedy: write all fields again: the first write deletes these keys; " +
+			"if they are of no use, delete them",
 	}
 	for range 2 {
 		r = proctest.Run(t, nil, binary, args...)
-		if r.Code != 1 || r.Stdout != "room:1: st_n_: b is there, and does not belong to a field\n" ||
-			!strings.Contains(r.Stderr, "janitor: check: states checked: 1, differences: 1") {
-			t.Errorf("with a difference: %+v", r)
+		got := strings.Split(strings.TrimSpace(r.Stdout), "\n")
+		slices.Sort(got)
+		if r.Code != 1 || !slices.Equal(got, want) || !strings.Contains(r.Stderr, "janitor: check: findings: 3") {
+			t.Errorf("with differences: %q, %+v", got, r)
 		}
+	}
+	server.Kill()
+	if r := proctest.Run(t, nil, binary, args...); r.Code != 1 || r.Stdout != "" {
+		t.Errorf("without Redis: %+v", r)
 	}
 	if r := proctest.Run(t, nil, binary, "check", "--nothing"); r.Code != 2 {
 		t.Errorf("with an unknown flag: %+v", r)

@@ -221,8 +221,9 @@ local function define_rare()
 		end
 	end
 
+	-- Ends the whole state. If its records are lost, the bytes tell that its subscribers have fields.
 	local function clear()
-		if call('ZCARD', c.names) == 0 then
+		if c.bytes == 0 and call('ZCARD', c.names) == 0 then
 			return
 		end
 		c.entry.cleared = true
