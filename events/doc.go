@@ -37,12 +37,13 @@
 // below.
 //
 // A broker calls [Recorder.TrackFields] before it updates a channel's state, and
-// [Recorder.FieldsDue] after it, with the earliest end. Package recording omits calls that change
-// nothing. [Dispatcher.DueRound] claims the entry, removes the fields that have ended, and reads
-// the log after the reported position. Each message about fields that ended becomes an event, whose
-// id is made of the channel and the id of the message. [Store.SettleFields] appends the events and
-// moves the reported position. The position is the fencing token: if two processes check a channel,
-// one of them changes nothing.
+// [Recorder.FieldsDue] after it, with the earliest end. A janitor calls FieldsDue after it ended
+// the owners of a dead server. Package recording omits calls that change nothing.
+// [Dispatcher.DueRound] claims the entry, removes the fields that have ended, and reads the log
+// after the reported position. Each message about fields that ended becomes an event, whose id is
+// made of the channel and the id of the message. [Store.SettleFields] appends the events and moves
+// the reported position. The position is the fencing token: if two processes check a channel, one
+// of them changes nothing.
 //
 // So a message makes one event, whichever process has written it, if a check follows.
 // [Dispatcher.SweepRound] schedules the checks that are missing: it walks over the tracked channels

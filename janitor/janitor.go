@@ -16,6 +16,7 @@ import (
 	"switchboard/events"
 	"switchboard/internal/loglimit"
 	"switchboard/janitor/task"
+	"switchboard/queue"
 	"switchboard/registry"
 )
 
@@ -59,6 +60,12 @@ type Events interface {
 	SweepRound(ctx context.Context) (events.Report, error)
 }
 
+// FieldEnds schedules the checks that create the events of fields that end. The
+// type Fields of package events/recording implements it.
+type FieldEnds interface {
+	Changed(ctx context.Context, channels []string, changes []queue.Appended)
+}
+
 // Options configures a Janitor.
 type Options struct {
 	// Registry holds the servers and their bindings. It must be set.
@@ -68,6 +75,9 @@ type Options struct {
 	// Events creates and sends events. The changes that this janitor makes create events only if
 	// Registry records them: see switchboard/events/recording. Zero means no events.
 	Events Events
+	// FieldEnds learns which states this janitor has changed. Zero means that a SweepRound of Events
+	// finds the fields that have ended, which takes longer if many channels have fields.
+	FieldEnds FieldEnds
 	// Rounds are the rounds of packages that the janitor does not know. A janitor with DryRun does not
 	// run them. Zero means none.
 	Rounds []task.Round

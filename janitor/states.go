@@ -72,8 +72,12 @@ func (j *Janitor) stepState(ctx context.Context, step queue.StateStep, counts *c
 		return nil
 	}
 	o := j.opts.Queue.StepStates(ctx, []queue.StateStep{step})[0]
-	if o.Value.ID != 0 {
-		counts.states.Add(1)
+	if o.Err != nil || o.Value.ID == 0 {
+		return o.Err
 	}
-	return o.Err
+	counts.states.Add(1)
+	if j.opts.FieldEnds != nil {
+		j.opts.FieldEnds.Changed(ctx, []string{step.Channel}, []queue.Appended{o.Value})
+	}
+	return nil
 }

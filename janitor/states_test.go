@@ -1,11 +1,15 @@
 package janitor
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"switchboard/events/recording"
 	"switchboard/internal/state"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -14,8 +18,14 @@ import (
 // own sets a field that a client owns, with a grace period that does not end.
 func (e *env) own(channel, field, client, server string) {
 	e.Helper()
+	e.ownFor(channel, field, client, server, state.GraceNever)
+}
+
+// ownFor sets a field that a client owns, with a grace period.
+func (e *env) ownFor(channel, field, client, server string, grace time.Duration) {
+	e.Helper()
 	_, err := e.queue.AppendChannel(e.Context(), queue.ChannelPush{Channel: channel, Update: &state.Update{
-		Ops:    []state.Op{{Field: field, Kind: state.Set, Value: []byte("1"), Own: state.Own, Grace: state.GraceNever}},
+		Ops:    []state.Op{{Field: field, Kind: state.Set, Value: []byte("1"), Own: state.Own, Grace: grace}},
 		Writer: state.ClientHolder(client), Client: client, Generation: 1, Server: server,
 	}})
 	e.ok(err)
@@ -85,6 +95,29 @@ func TestStatesRound(t *testing.T) {
 			equal(e, channel+": entries", len(page.Messages), 2)
 		}
 		equal(e, "second round", e.round(j.StatesRound), Report{})
+	})
+}
+
+// TestEventsOfOwners checks that the fields that the janitor ends make events without a SweepRound:
+// a field without a grace period at once, a field with one at its end.
+func TestEventsOfOwners(t *testing.T) {
+	eachStore(t, func(e *env) {
+		d, sender := e.dispatcher()
+		e.addServer("live", 1, 0)
+		e.ok(errors.Join(d.TrackFields(e.Context(), "now", "later")...))
+		e.ownFor("now", "a", "phone", "unknown", 0)
+		e.ownFor("later", "b", "phone", "unknown", time.Millisecond)
+		j := e.janitor(func(o *Options) {
+			withEvents(e, d)(o)
+			o.FieldEnds = recording.NewFields(d.Recorder, nil, zerolog.Nop())
+		})
+		e.round(j.StatesRound)
+		for ctx := e.Context(); len(e.fields("later")) > 0; e.ok(ctx.Err()) {
+		}
+		sender.advance(time.Second)
+		e.eventRound(j, due)
+		e.eventRound(j, send)
+		equal(e, "events", sender.take(), []string{"fields_gone later", "fields_gone now"})
 	})
 }
 

@@ -53,7 +53,7 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 	opts.Store.Registry, opts.Store.Queue = recorded, messages
 	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
 	opts.Store.FieldEnds = setup.FieldEnds(settings.Webhooks, eventStore, nil, opts.Logger)
-	rounds := janitor.Options{Registry: recorded, Queue: messages, Logger: opts.Logger, Registerer: opts.Registerer}
+	rounds := janitor.Options{Registry: recorded, Queue: messages, FieldEnds: opts.Store.FieldEnds, Logger: opts.Logger, Registerer: opts.Registerer}
 	dispatcher, closeSender, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, opts.Logger, opts.Registerer)
 	if err != nil {
 		return store{}, err
