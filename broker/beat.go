@@ -66,15 +66,15 @@ func (b *Broker) beat(runCtx context.Context) {
 }
 
 // refreshServers reads the live servers and passes them to presence and to the links. A janitor
-// cannot notify the servers of the fields that it ends for a dead server. So once the dead server
-// is forgotten, refreshServers reads the channels with states again.
+// has no links. It leaves a notification of the fields that it ends for a dead server in this
+// server's entry. Then refreshServers reads the channels with states again.
 func (b *Broker) refreshServers(ctx context.Context) error {
-	servers, forgotten, err := b.membership.refresh(ctx)
+	servers, ended, err := b.membership.refresh(ctx)
+	if ended { // also with an error: the notification is not seen again
+		b.hub.MarkStatesDirty()
+	}
 	if err != nil {
 		return err
-	}
-	if forgotten {
-		b.hub.MarkStatesDirty()
 	}
 	ids := make(map[string]bool, len(servers))
 	for _, s := range servers {

@@ -33,6 +33,7 @@ type membership struct {
 
 	id         atomic.Pointer[string] // a server that was declared dead takes a new id
 	live       atomic.Pointer[map[string]registry.Server]
+	notified   int64 // StatesChanged of this server at the last refresh; only refresh uses it
 	joined     atomic.Bool
 	leaseStart atomic.Int64        // ns since started: when the last successful renewal began
 	ended      map[string]struct{} // servers that lost their lease and may still be listed; only refresh uses it
@@ -92,9 +93,10 @@ func (m *membership) rejoin(ctx context.Context) error {
 	return nil
 }
 
-// refresh reads the live servers from the registry. forgotten reports whether a server that was
-// live before is no longer listed: it has left, or a janitor has finished the cleanup after it.
-func (m *membership) refresh(ctx context.Context) (servers []registry.Server, forgotten bool, err error) {
+// refresh reads the live servers from the registry. ended reports whether a janitor may have ended
+// fields of this server's channels: it has notified this server, or a server that was live before
+// is no longer listed. The latter is for a janitor that was killed before it notified.
+func (m *membership) refresh(ctx context.Context) (servers []registry.Server, ended bool, err error) {
 	servers, err = m.registry.Servers(ctx)
 	if err != nil {
 		return nil, false, err
@@ -104,21 +106,24 @@ func (m *membership) refresh(ctx context.Context) (servers []registry.Server, fo
 		live[s.ID] = s
 		delete(m.ended, s.ID)
 	}
+	if self, ok := live[m.serverID()]; ok && self.StatesChanged != m.notified {
+		m.notified, ended = self.StatesChanged, true
+	}
 	for id := range *m.live.Swap(&live) {
 		if _, ok := live[id]; !ok {
 			m.ended[id] = struct{}{}
 		}
 	}
 	if len(m.ended) == 0 {
-		return servers, false, nil
+		return servers, ended, nil
 	}
 	listed, err := m.registry.Listed(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, ended, err
 	}
 	before := len(m.ended)
 	maps.DeleteFunc(m.ended, func(id string, _ struct{}) bool { return !slices.Contains(listed, id) })
-	return servers, len(m.ended) < before, nil
+	return servers, ended || len(m.ended) < before, nil
 }
 
 // beatEnded records the outcome of a beat and logs the first of several failures.

@@ -11,12 +11,13 @@ import (
 type serverList struct {
 	serverRegistry
 	live, listed []string
-	lists        int // calls of Listed
+	lists        int   // calls of Listed
+	changed      int64 // StatesChanged of each server
 }
 
 func (l *serverList) Servers(context.Context) (servers []registry.Server, err error) {
 	for _, id := range l.live {
-		servers = append(servers, registry.Server{ID: id})
+		servers = append(servers, registry.Server{ID: id, StatesChanged: l.changed})
 	}
 	return servers, nil
 }
@@ -31,6 +32,8 @@ func (l *serverList) Listed(context.Context) ([]string, error) {
 func TestForgottenServers(t *testing.T) {
 	list := &serverList{}
 	m := &membership{registry: list, ended: make(map[string]struct{})}
+	self := "self"
+	m.id.Store(&self)
 	m.live.Store(&map[string]registry.Server{})
 	for i, step := range []struct {
 		live, listed []string
@@ -50,6 +53,25 @@ func TestForgottenServers(t *testing.T) {
 		_, forgotten, err := m.refresh(t.Context())
 		if err != nil || forgotten != step.forgotten || list.lists != step.lists {
 			t.Errorf("step %d: forgotten %t after %d lists, %v; want %t after %d", i, forgotten, list.lists, err, step.forgotten, step.lists)
+		}
+	}
+}
+
+// TestNotifiedOfStates checks that refresh reports each notification by a janitor once, and also
+// the end of the number with the lease.
+func TestNotifiedOfStates(t *testing.T) {
+	list := &serverList{live: []string{"other", "self"}}
+	m := &membership{registry: list, ended: make(map[string]struct{})}
+	self := "self"
+	m.id.Store(&self)
+	m.live.Store(&map[string]registry.Server{})
+	for i, step := range []struct {
+		changed int64
+		want    bool
+	}{{0, false}, {7, true}, {7, false}, {8, true}, {0, true}, {0, false}} {
+		list.changed = step.changed
+		if _, ended, err := m.refresh(t.Context()); err != nil || ended != step.want {
+			t.Errorf("step %d: %t, %v; want %t", i, ended, err, step.want)
 		}
 	}
 }

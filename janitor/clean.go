@@ -2,6 +2,7 @@ package janitor
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 )
@@ -14,7 +15,7 @@ const maxDryRun = 100_000
 func (j *Janitor) clean(ctx context.Context, server string, counts *counters) error {
 	r := j.opts.Registry
 	channels := func(n int) ([]string, error) { return r.HeldChannels(ctx, server, n) }
-	if err := j.removeAll(ctx, channels, func(channel string) error {
+	err := j.removeAll(ctx, channels, func(channel string) error {
 		// Before the unbinding: by the binding, another janitor finds the channel again.
 		if err := j.endOwners(ctx, server, channel, counts); err != nil {
 			return err
@@ -26,7 +27,8 @@ func (j *Janitor) clean(ctx context.Context, server string, counts *counters) er
 		}
 		counts.channels.Add(1)
 		return nil
-	}); err != nil {
+	})
+	if err := errors.Join(err, j.notifyStates(ctx, counts)); err != nil {
 		return err
 	}
 	clients := func(n int) ([]string, error) { return r.HeldClients(ctx, server, n) }

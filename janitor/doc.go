@@ -25,9 +25,10 @@
 // # States
 //
 // Before the janitor removes the binding of a dead server to a channel, it records that the
-// connections of the server have ended: the fields that only they own become away. Brokers notice
-// this when the server is no longer listed. A further round removes what is due from each state. It
-// is needed for channels without subscribers, since the brokers end the fields of the others.
+// connections of the server have ended: the fields that only they own become away. A number in the
+// entry of each other server of the channel then tells its broker to read the state. A further
+// round removes what is due from each state. It is needed for channels without subscribers, since
+// the brokers end the fields of the others.
 //
 // # Other packages
 //

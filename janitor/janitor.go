@@ -27,6 +27,7 @@ type Servers interface {
 	DeclareDead(ctx context.Context, server string) (dead bool, err error)
 	DeclaredDead(ctx context.Context, server string) (bool, error)
 	Forget(ctx context.Context, server string) error
+	NotifyStates(ctx context.Context, servers []string) error
 }
 
 // Bindings lists and removes the bindings of one server.

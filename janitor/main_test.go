@@ -65,7 +65,11 @@ func eachStore(t *testing.T, test func(e *env)) {
 func memoryEnv(t *testing.T) *env {
 	var offset atomic.Int64 // how far the clock of the registry is ahead
 	r := registry.NewMemory(registry.Options{Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
-	e := &env{T: t, registry: r, queue: queue.NewMemory(queue.Options{}, nil)}
+	serversOf := func(channel string) []string {
+		servers, _ := r.ChannelServers(t.Context(), channel) // has no error
+		return servers
+	}
+	e := &env{T: t, registry: r, queue: queue.NewMemory(queue.Options{}, serversOf)}
 	e.expireLease = func(server string) {
 		live, err := r.Servers(t.Context())
 		e.ok(err)

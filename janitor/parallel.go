@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -60,4 +62,30 @@ func (l *errorList) join(ctx context.Context, last ...error) error {
 		errs = append(errs, fmt.Errorf("and %d more errors", l.omitted))
 	}
 	return errors.Join(errs...)
+}
+
+// nameSet is a set that many goroutines add to. The zero value is empty.
+type nameSet struct {
+	mu    sync.Mutex // guards the field below
+	names map[string]struct{}
+}
+
+func (s *nameSet) add(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.names == nil {
+		s.names = map[string]struct{}{}
+	}
+	for _, name := range names {
+		s.names[name] = struct{}{}
+	}
+}
+
+// take returns the names, sorted, and removes them.
+func (s *nameSet) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := slices.Sorted(maps.Keys(s.names))
+	clear(s.names)
+	return names
 }

@@ -58,6 +58,8 @@ func (r Report) MarshalZerologObject(e *zerolog.Event) {
 
 // counters are the counts of a Report, updated by many goroutines.
 type counters struct {
+	stale nameSet // live servers with subscribers of states that the round has changed
+
 	suspected, declaredDead, forgotten, channels, clients, orphans, trimmed, pruned, states, changed, created, sent, deadLettered atomic.Int64
 }
 

@@ -2,6 +2,7 @@ package janitor
 
 import (
 	"context"
+	"time"
 
 	"switchboard/internal/state"
 	"switchboard/queue"
@@ -26,6 +27,9 @@ func (j *Janitor) StatesRound(ctx context.Context) (Report, error) {
 				}
 			})
 			page = page[:0]
+			if err := j.notifyStates(ctx, counts); err != nil {
+				errs.add(err)
+			}
 		}
 		for channel, err := range j.opts.Queue.StateChannels(ctx) {
 			if err != nil {
@@ -76,8 +80,25 @@ func (j *Janitor) stepState(ctx context.Context, step queue.StateStep, counts *c
 		return o.Err
 	}
 	counts.states.Add(1)
+	counts.stale.add(o.Value.Servers)
 	if j.opts.FieldEnds != nil {
 		j.opts.FieldEnds.Changed(ctx, []string{step.Channel}, []queue.Appended{o.Value})
 	}
 	return nil
+}
+
+// notifyTimeout limits the end of a janitor that is stopped.
+const notifyTimeout = 2 * time.Second
+
+// notifyStates makes the servers read the states that the round has changed since the last call. A
+// janitor has no links to them, so they notice it at their next beat.
+func (j *Janitor) notifyStates(ctx context.Context, counts *counters) error {
+	servers := counts.stale.take()
+	if len(servers) == 0 {
+		return nil
+	}
+	// Also after ctx has ended: another round does not find the changes.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
+	defer cancel()
+	return j.opts.Registry.NotifyStates(ctx, servers)
 }

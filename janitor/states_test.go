@@ -1,6 +1,7 @@
 package janitor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -95,6 +96,59 @@ func TestStatesRound(t *testing.T) {
 			equal(e, channel+": entries", len(page.Messages), 2)
 		}
 		equal(e, "second round", e.round(j.StatesRound), Report{})
+	})
+}
+
+// notifications returns the number by which a server notices that states have changed.
+func (e *env) notifications(server string) int64 {
+	e.Helper()
+	s, _, err := e.registry.Lease(e.Context(), server)
+	e.ok(err)
+	return s.StatesChanged
+}
+
+// TestNotifiedServers checks that both rounds notify the live servers of the channels whose fields
+// they have ended, and no others.
+func TestNotifiedServers(t *testing.T) {
+	eachStore(t, func(e *env) {
+		e.addServer("dead", 2, 0)
+		e.addServer("bound", 1, 0)
+		e.addServer("other", 0, 0)
+		e.ok(e.registry.BindChannel(e.Context(), "other", "c1"))
+		e.own("c0", "a", "phone", "dead")
+		e.expireLease("dead")
+		j := e.janitor(nil)
+		e.round(j.ServersRound)
+		equal(e, "before", []int64{e.notifications("bound"), e.notifications("other")}, []int64{0, 0})
+		e.round(j.ServersRound)
+		first := e.notifications("bound")
+		if first == 0 || e.notifications("other") != 0 {
+			e.Errorf("numbers %d and %d; want a notification of the server of c0 alone", first, e.notifications("other"))
+		}
+		equal(e, "the dead server", e.listed(), []string{"bound", "other"})
+
+		e.round(j.StatesRound)
+		equal(e, "a round without changes", e.notifications("bound"), first)
+		e.own("c0", "b", "tablet", "unknown")
+		e.round(j.StatesRound)
+		if e.notifications("bound") == first || e.notifications("other") != 0 {
+			e.Errorf("numbers %d and %d after the StatesRound; before %d", e.notifications("bound"), e.notifications("other"), first)
+		}
+	})
+}
+
+// TestNotifiedAtTheEnd checks that servers are notified although the janitor has been stopped.
+func TestNotifiedAtTheEnd(t *testing.T) {
+	eachStore(t, func(e *env) {
+		e.addServer("live", 1, 0)
+		var counts counters
+		counts.stale.add([]string{"live", "gone"})
+		ctx, cancel := context.WithCancel(e.Context())
+		cancel()
+		e.ok(e.janitor(nil).notifyStates(ctx, &counts))
+		if e.notifications("live") == 0 {
+			e.Error("no notification")
+		}
 	})
 }
 

@@ -50,6 +50,42 @@ func testDescription(t *testing.T, s store) {
 	}
 }
 
+// testNotifyStates checks that each notification changes the number of a live server, that a beat
+// keeps it, that the next lease begins without one, and that it makes no lease.
+func testNotifyStates(t *testing.T, s store) {
+	ctx := t.Context()
+	ok(t, s.Join(ctx, Server{ID: "a"}))
+	ok(t, s.Join(ctx, Server{ID: "b"}))
+	number := func(id string) int64 {
+		server, _, err := s.Lease(ctx, id)
+		ok(t, err)
+		return server.StatesChanged
+	}
+	seen := map[int64]bool{}
+	notified := func(what string) {
+		ok(t, s.NotifyStates(ctx, []string{"a", "gone"}))
+		ok(t, s.Beat(ctx, Server{ID: "a"}))
+		n := number("a")
+		if n == 0 || seen[n] || number("b") != 0 {
+			t.Errorf("%s: the numbers are %d, and %d without a notification; before %v", what, n, number("b"), seen)
+		}
+		seen[n] = true
+	}
+	notified("first")
+	notified("second")
+	s.loseLease("a")
+	ok(t, s.NotifyStates(ctx, []string{"a"}))
+	want(t, []string{"a", "b"})(s.Listed(ctx))
+	if server, alive, err := s.Lease(ctx, "a"); server != (Server{}) || alive || err != nil {
+		t.Errorf("lease %v, %v, %v", server, alive, err)
+	}
+	ok(t, s.Beat(ctx, Server{ID: "a"}))
+	ok(t, s.Beat(ctx, Server{ID: "b"}))
+	if n := number("a"); n != 0 {
+		t.Errorf("a new lease has the number %d", n)
+	}
+}
+
 func testLostLease(t *testing.T, s store) {
 	ctx := t.Context()
 	ok(t, s.Join(ctx, Server{ID: "a"}))

@@ -16,6 +16,7 @@ func TestConformance(t *testing.T) {
 	}{
 		{"servers have descriptions", testDescription},
 		{"a server without a lease is listed but not live", testLostLease},
+		{"notifications of changed states", testNotifyStates},
 		{"a server that was not declared dead is live again after a beat", testBeatAfterLostLease},
 		{"a server that leaves is removed", testLeave},
 		{"a server with a lease is not declared dead", testDeclareLiveServerDead},

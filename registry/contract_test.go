@@ -11,6 +11,7 @@ type contract interface {
 	Beat(ctx context.Context, s Server) error
 	Leave(ctx context.Context, server string) error
 	Servers(ctx context.Context) ([]Server, error)
+	NotifyStates(ctx context.Context, servers []string) error
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
 	UnbindChannel(ctx context.Context, server, channel string) error

@@ -38,6 +38,8 @@ func parseServer(id string, fields map[string]string) Server {
 		Users:       number("users"),
 		Channels:    number("channels"),
 		Watching:    number("watching"),
+
+		StatesChanged: number("states_changed"),
 	}
 }
 

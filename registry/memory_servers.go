@@ -31,10 +31,27 @@ func (m *Memory) beat(s Server) error {
 		return ErrDead
 	}
 	now := m.opts.Now()
+	former, _ := m.leaseLocked(s.ID)
+	s.StatesChanged = former.StatesChanged
 	s.StartedAt = time.UnixMilli(s.StartedAt.UnixMilli()).UTC()
 	s.LastActive = time.UnixMilli(now.UnixMilli()).UTC()
 	m.leases[s.ID] = lease{server: s, ends: now.Add(m.opts.Lease)}
 	m.listed[s.ID] = struct{}{}
+	return nil
+}
+
+// NotifyStates is like [Redis.NotifyStates].
+func (m *Memory) NotifyStates(_ context.Context, servers []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, server := range servers {
+		s, live := m.leaseLocked(server)
+		if !live {
+			continue
+		}
+		s.StatesChanged = max(s.StatesChanged, m.opts.Now().UnixMilli()) + 1
+		m.leases[server] = lease{server: s, ends: m.leases[server].ends}
+	}
 	return nil
 }
 

@@ -15,6 +15,7 @@ var luaFiles embed.FS
 
 var (
 	beatScript           = redispipe.MustScript(luaFiles, "beat")
+	notifyStatesScript   = redispipe.MustScript(luaFiles, "notify_states")
 	listAddScript        = redispipe.MustScript(luaFiles, "list_add")
 	holdScript           = redispipe.MustScript(luaFiles, "hold")
 	declareDeadScript    = redispipe.MustScript(luaFiles, "declare_dead")

@@ -43,6 +43,23 @@ func (r *Redis) beat(ctx context.Context, s Server) error {
 	return err
 }
 
+// NotifyStates tells live servers that states of their channels have changed. They notice it when
+// they next call Servers, so about a beat later. Others are ignored. Call it after the changes are
+// stored.
+func (r *Redis) NotifyStates(ctx context.Context, servers []string) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, server := range servers {
+		group.Go(func() error {
+			_, err := r.eval(groupCtx, notifyStatesScript, []string{r.keys.lease(server)})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("notify servers of changed states: %w", err)
+	}
+	return nil
+}
+
 // Leave removes the lease, s_ch_ and s_c_ of the server, then its entry in s_list. The server calls
 // it last, after it unbound everything: a binding made after Leave is never cleaned up.
 func (r *Redis) Leave(ctx context.Context, server string) error {

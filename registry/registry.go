@@ -29,6 +29,9 @@ type Server struct {
 	Users       int64
 	Channels    int64
 	Watching    int64 // users whose presence its clients watch
+	// StatesChanged differs after each NotifyStates for the server. It is 0 if there was none in this
+	// lease. Join and Beat do not write it.
+	StatesChanged int64
 }
 
 // Binding is the server of a client.

@@ -43,6 +43,7 @@ type node struct {
 	pusher   *delivery.Pusher
 
 	liveServers, endedServers map[string]bool // see refreshServers
+	notified                  int64           // see membership.notified
 
 	dueRuns    []func() // by loop: the run that is due, or nil
 	dueWorkers []func() // workers to start
@@ -217,6 +218,10 @@ func (n *node) refreshServers(ctx context.Context) error {
 	for _, s := range servers {
 		live[s.ID] = true
 		delete(n.endedServers, s.ID)
+		if s.ID == n.serverID() && s.StatesChanged != n.notified {
+			n.notified = s.StatesChanged
+			n.hub.MarkStatesDirty()
+		}
 	}
 	for id := range n.liveServers {
 		if !live[id] {

@@ -276,6 +276,10 @@ func (s *store) Forget(ctx context.Context, server string) error {
 	return callStoreErr(ctx, s, "Forget", subject{}, func(ctx context.Context) error { return s.w.registry.Forget(ctx, server) }, server)
 }
 
+func (s *store) NotifyStates(ctx context.Context, servers []string) error {
+	return callStoreErr(ctx, s, "NotifyStates", subject{}, func(ctx context.Context) error { return s.w.registry.NotifyStates(ctx, servers) }, servers)
+}
+
 func (s *store) HeldChannels(ctx context.Context, server string, n int) ([]string, error) {
 	return callStore(ctx, s, "HeldChannels", subject{}, func(ctx context.Context) ([]string, error) { return s.w.registry.HeldChannels(ctx, server, n) }, server)
 }
