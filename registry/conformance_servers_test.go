@@ -84,6 +84,7 @@ func testNotifyStates(t *testing.T, s store) {
 	if n := number("a"); n != 0 {
 		t.Errorf("a new lease has the number %d", n)
 	}
+	notified("in a new lease")
 }
 
 func testLostLease(t *testing.T, s store) {

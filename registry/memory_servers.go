@@ -49,7 +49,7 @@ func (m *Memory) NotifyStates(_ context.Context, servers []string) error {
 		if !live {
 			continue
 		}
-		s.StatesChanged = max(s.StatesChanged, m.opts.Now().UnixMilli()) + 1
+		s.StatesChanged = max(s.StatesChanged, m.opts.Now().UnixMicro()) + 1
 		m.leases[server] = lease{server: s, ends: m.leases[server].ends}
 	}
 	return nil
