@@ -30,7 +30,8 @@ var mayImport = map[string][]string{
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/recording":      {"registry", "queue", "events"},
 	"events/truth":          {"internal/state", "registry", "queue", "events"},
-	"janitor":               {"internal/latency", "internal/loglimit", "internal/state", "registry", "queue", "events"}, // it runs the rounds of events
+	"janitor":               {"internal/latency", "internal/loglimit", "internal/state", "registry", "queue", "events", "janitor/task"}, // it runs the rounds of events
+	"janitor/task":          {},                                                                                                         // packages with checks and rounds import it
 	"client":                {"internal/state", "internal/wire"},
 	"bench":                 {"client", "internal/freeport", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
