@@ -119,6 +119,8 @@ func callerFunction() string {
 
 // parked returns the calls that are in progress, sorted. It draws which of the new ones are slow.
 func (w *world) parked() []*call {
+	w.mu.Lock() // a timer that fires in the driver's next sleep may add a call
+	defer w.mu.Unlock()
 	slices.SortFunc(w.calls, (*call).compare)
 	for _, c := range w.calls {
 		if !c.slowDrawn {
