@@ -12,7 +12,7 @@ import (
 // until the last subscriber releases them.
 func TestHeldPagesCount(t *testing.T) {
 	const size = 10_000
-	s := newServer(t, newStore(queue.Options{}), "a", 6*size, false) // a view and its pages take 3 times the size
+	s := newServer(t, newStore(queue.Options{}), "a", 9*size/2, false) // a view and its pages take 2 times the size
 	value := `"` + strings.Repeat("v", size) + `"`
 	c, _ := s.subscribe("room")
 	s.push("room", state.Update{Ops: []state.Op{set("x", value)}})
