@@ -31,16 +31,16 @@ type Broker struct {
 	listeners  listeners     // the ports
 	links      *peer.Links   // to the other servers; nil without a shared store
 
-	native   *native.Dialect
-	pool     *work.Pool // runs store calls
-	methods  *work.Pool // runs the methods of client requests
-	hub      *hub.Hub
-	sessions *session.Manager
-	pusher   *delivery.Pusher
-	states   *snapshot.Snapshots // of channels
-	presence *presence.Presence
-	selfTest *selfTest
-	metrics  *metrics
+	native     *native.Dialect
+	pool       *work.Pool // runs store calls
+	methodPool *work.Pool // runs the methods of client requests
+	hub        *hub.Hub
+	sessions   *session.Manager
+	pusher     *delivery.Pusher
+	states     *snapshot.Snapshots // of channels
+	presence   *presence.Presence
+	selfTest   *selfTest
+	metrics    *metrics
 
 	extensions []Extension
 
@@ -54,7 +54,7 @@ func New(opts Options) (*Broker, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Broker{opts: opts, pool: work.New(0), methods: work.New(0), native: native.New(opts.Timing.Ping)}
+	b := &Broker{opts: opts, pool: work.New(0), methodPool: work.New(0), native: native.New(opts.Timing.Ping)}
 	b.limited = loglimit.New(opts.Logger, loglimit.Every)
 	b.log = b.limited.Logger()
 	b.membership = newMembership(opts, b.describe)

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"switchboard/broker/api"
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
+	"switchboard/internal/wire"
 )
 
 // Extension is a system that stands on the broker and runs in its process, such as rooms. It adds
@@ -19,6 +21,8 @@ import (
 type Extension struct {
 	// Name names the extension in errors and in the log.
 	Name string
+	// Methods answer the requests of clients, by the method of the request.
+	Methods map[string]session.Method
 	// Calls are HTTP calls under /v1.
 	Calls []api.Call
 	// Channels are the channels of the extension. No namespace of AccessOptions may have them.
@@ -41,10 +45,20 @@ type ChannelKind struct {
 // newExtensions makes the extensions of the options.
 func (b *Broker) newExtensions() error {
 	host := &Host{b}
+	methods := map[string]string{} // the extension of each method
 	for _, create := range b.opts.Extensions {
 		e, err := create(host)
 		if err != nil {
 			return err
+		}
+		for name := range e.Methods {
+			if other, found := methods[name]; found {
+				return fmt.Errorf("%s: %s has the method %s too", e.Name, other, name)
+			}
+			if err := wire.CheckMethod(name); err != nil {
+				return fmt.Errorf("%s: %w", e.Name, err)
+			}
+			methods[name] = e.Name
 		}
 		for _, c := range e.Metrics {
 			if err := b.opts.Registerer.Register(c); err != nil {
@@ -62,6 +76,15 @@ func (b *Broker) channelKinds() (kinds []ChannelKind) {
 		kinds = append(kinds, e.Channels...)
 	}
 	return kinds
+}
+
+// methods returns the request methods of all extensions.
+func (b *Broker) methods() map[string]session.Method {
+	all := map[string]session.Method{}
+	for _, e := range b.extensions {
+		maps.Copy(all, e.Methods)
+	}
+	return all
 }
 
 // calls returns the HTTP calls of all extensions.

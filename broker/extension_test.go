@@ -1,7 +1,9 @@
 package broker_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +14,8 @@ import (
 	"switchboard/broker"
 	"switchboard/broker/api"
 	"switchboard/broker/namespace"
+	"switchboard/broker/session"
+	"switchboard/internal/await"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -23,7 +27,8 @@ type club struct{ *broker.Host }
 func newClub(h *broker.Host) (broker.Extension, error) {
 	c := club{h}
 	return broker.Extension{
-		Name: "club",
+		Name:    "club",
+		Methods: map[string]session.Method{"club.join": c.join, "club.found": c.found},
 		Calls: []api.Call{
 			{Pattern: "PUT /v1/clubs/{club}/members/{user}", Scope: api.ScopePush, Handle: c.admit},
 			{Pattern: "DELETE /v1/clubs/{club}/members/{user}", Scope: api.ScopePush, Handle: c.dismiss},
@@ -55,6 +60,33 @@ func (c club) admit(r *http.Request) (any, error) {
 	u := &state.Update{Ops: []state.Op{{Field: "m/" + user, Kind: state.Set, Value: []byte("true")}}, Writer: state.BackendHolder}
 	done, err := c.Change(r.Context(), "club:"+r.PathValue("club"), u, broker.ChangeOptions{})
 	return map[string]int64{"id": done.ID}, err
+}
+
+// join makes the client's user a member while the client is connected.
+func (c club) join(ctx context.Context, by session.Caller, data json.RawMessage) (any, error) {
+	var request struct {
+		Club string `json:"club"`
+	}
+	if err := json.Unmarshal(data, &request); err != nil {
+		return nil, wire.JSONError(err)
+	}
+	channel := "club:" + request.Club
+	return map[string]string{"welcome": by.User}, by.Own(ctx, channel, func(conn state.Connection) error {
+		_, err := c.Change(ctx, channel, &state.Update{
+			Ops:    []state.Op{{Field: "m/" + by.User, Kind: state.Set, Value: []byte("true"), Own: state.Own}},
+			Writer: state.UserHolder(by.User), Client: conn.Client, Generation: conn.Generation, Server: conn.Server,
+		}, broker.ChangeOptions{})
+		return err
+	})
+}
+
+// found fails if the club exists.
+func (c club) found(ctx context.Context, _ session.Caller, data json.RawMessage) (any, error) {
+	_, err := c.Change(ctx, "club:"+string(bytes.Trim(data, `"`)), &state.Update{
+		Ops: []state.Op{{Field: "m/founder", Kind: state.Set, Value: []byte("1")}}, If: []state.Condition{{Field: "m/founder", Kind: state.IsAbsent}},
+		Writer: state.BackendHolder,
+	}, broker.ChangeOptions{})
+	return nil, err
 }
 
 func (c club) dismiss(r *http.Request) (any, error) {
@@ -146,6 +178,34 @@ func testExtension(t *testing.T, list []instance) {
 	}
 }
 
+// TestMethods checks the methods of an extension: an answer, a refusal with the current fields, the
+// end of an owner, and an unknown method.
+func TestMethods(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), withClub)
+	amy, bob := dialLines(t, net.Dialer{}, i.TCP), dialLines(t, net.Dialer{}, i.TCP)
+	amy.connect("phone", "amy")
+	bob.connect("phone", "bob")
+	amy.send(`{"type":"request","method":"club.join","data":{"club":"go"},"ref":3}`)
+	amy.expect(object{"type": "reply", "ref": 3, "data": map[string]any{"welcome": "amy"}})
+	amy.subscribe("club:go")
+	amy.send(`{"type":"request","method":"club.leave","ref":4}`)
+	amy.expect(object{"type": "error", "ref": 4, "code": "not_found"})
+	bob.send(`{"type":"request","method":"club.join","data":{"club":"go"},"ref":3}`)
+	bob.expect(object{"type": "reply", "ref": 3})
+	for ref, want := range []string{"reply", "error"} {
+		bob.send(`{"type":"request","method":"club.found","data":"go","ref":%d}`, ref)
+		got := bob.expect(object{"type": want, "ref": ref})
+		if want == "error" && (got["code"] != "conflict" || got["fields"].(object)["m/founder"] == nil) {
+			t.Errorf("the refusal is %v", got)
+		}
+	}
+	amy.close()
+	await.True(t, "the member has left", func() bool {
+		_, body := i.call(t, "GET", "/v1/clubs/go", "")
+		return fmt.Sprint(body["members"]) == "2" // bob, and the founder
+	})
+}
+
 // TestPublicCall checks a call without an API key: other calls need one, and only pages of allowed
 // origins may make it.
 func TestPublicCall(t *testing.T) {
@@ -189,6 +249,10 @@ func TestExtensionErrors(t *testing.T) {
 			func(*broker.Host) (broker.Extension, error) { return broker.Extension{}, bad },
 		}},
 		"club:* and club:* match the same channels": {
+			Access:     broker.AccessOptions{Namespaces: rules(t, namespace.Rule{Name: "club:*"})},
+			Extensions: []func(*broker.Host) (broker.Extension, error){newClub},
+		},
+		"club: club has the method club.": {
 			Extensions: []func(*broker.Host) (broker.Extension, error){newClub, newClub},
 		},
 	} {

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/session"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -32,9 +33,14 @@ type ChangeOptions struct {
 
 // Change changes the state of a channel and notifies the subscribers. The update carries no
 // permissions: its conditions, claims and limits are all that is checked. If it is refused, the
-// error is a *state.Refusal. With queue.ErrNotReplicated the result is valid.
+// error is a *state.Refusal in a *session.ChannelError. With queue.ErrNotReplicated the result is
+// valid.
 func (h *Host) Change(ctx context.Context, channel string, u *state.Update, o ChangeOptions) (delivery.ChannelResult, error) {
-	return h.b.pusher.ToChannel(ctx, channel, delivery.Payload{Update: u, Key: o.Key, Durable: o.Durable, Script: o.Script})
+	r, err := h.b.pusher.ToChannel(ctx, channel, delivery.Payload{Update: u, Key: o.Key, Durable: o.Durable, Script: o.Script})
+	if _, refused := errors.AsType[*state.Refusal](err); refused {
+		err = &session.ChannelError{Channel: channel, Err: err}
+	}
+	return r, err
 }
 
 // Push sends data to a channel without a change of its state.

@@ -105,7 +105,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Store.Registry, Queue: o.Store.Queue,
 		ServerID: b.ID, Publish: b.publish, StepStates: b.pusher.StepStates, Snapshots: b.states, Presence: b.presence,
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
-		Hooks:  b.hooks.forSessions(), Authorizer: b.authorizer(), MethodPool: b.methods,
+		Hooks:  b.hooks.forSessions(), Authorizer: b.authorizer(), Methods: b.methods(), MethodPool: b.methodPool,
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},
 		Limits: session.Limits{
 			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels,

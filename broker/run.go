@@ -112,7 +112,7 @@ func (b *Broker) shutdown(servers []*server) {
 func (b *Broker) waitForJobs() {
 	b.hooks.wait()
 	b.requests.wait()
-	b.methods.Wait()
+	b.methodPool.Wait()
 	b.pool.Wait()
 }
 
