@@ -31,16 +31,17 @@ type Broker struct {
 	listeners  listeners     // the ports
 	links      *peer.Links   // to the other servers; nil without a shared store
 
-	native     *native.Dialect
-	pool       *work.Pool // runs store calls
-	methodPool *work.Pool // runs the methods of client requests
-	hub        *hub.Hub
-	sessions   *session.Manager
-	pusher     *delivery.Pusher
-	states     *snapshot.Snapshots // of channels
-	presence   *presence.Presence
-	selfTest   *selfTest
-	metrics    *metrics
+	native      *native.Dialect
+	pool        *work.Pool // runs store calls
+	methodPool  *work.Pool // runs the methods of client requests
+	durablePool *work.Pool // runs durable publishes of clients, each of which may wait for a replica
+	hub         *hub.Hub
+	sessions    *session.Manager
+	pusher      *delivery.Pusher
+	states      *snapshot.Snapshots // of channels
+	presence    *presence.Presence
+	selfTest    *selfTest
+	metrics     *metrics
 
 	extensions []Extension
 
@@ -54,7 +55,7 @@ func New(opts Options) (*Broker, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Broker{opts: opts, pool: work.New(0), methodPool: work.New(0), native: native.New(opts.Timing.Ping)}
+	b := &Broker{opts: opts, pool: work.New(0), methodPool: work.New(0), durablePool: work.New(0), native: native.New(opts.Timing.Ping)}
 	b.limited = loglimit.New(opts.Logger, loglimit.Every)
 	b.log = b.limited.Logger()
 	b.membership = newMembership(opts, b.describe)

@@ -80,7 +80,7 @@ func registerGauges(auto promauto.Factory, b *Broker) {
 	gauge("connections", "Client connections, before and after connect.", func() float64 { n, _ := b.sessions.Counts(); return float64(n) })
 	gauge("users", "Users with a connection here.", func() float64 { _, n := b.sessions.Counts(); return float64(n) })
 	gauge("channels", "Channels with subscribers here.", func() float64 { return float64(b.hub.ChannelCount()) })
-	gauge("jobs_queued", "Store calls that wait for a worker.", func() float64 { return float64(b.pool.Queued()) })
+	gauge("jobs_queued", "Store calls that wait for a worker.", func() float64 { return float64(b.pool.Queued() + b.durablePool.Queued()) })
 	gauge("ready", "1 when the store answers and the lease is held.", func() float64 {
 		if b.notReady().step == "" {
 			return 1

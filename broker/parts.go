@@ -102,7 +102,7 @@ func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 	o := b.opts
 	s := session.Options{
-		Hub: b.hub, Pool: b.pool, Loops: loops, Registry: o.Store.Registry, Queue: o.Store.Queue,
+		Hub: b.hub, Pool: b.pool, DurablePool: b.durablePool, Loops: loops, Registry: o.Store.Registry, Queue: o.Store.Queue,
 		ServerID: b.ID, Publish: b.publish, StepStates: b.pusher.StepStates, Snapshots: b.states, Presence: b.presence,
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
 		Hooks:  b.hooks.forSessions(), Authorizer: b.authorizer(), Methods: b.methods(), MethodPool: b.methodPool,
@@ -141,7 +141,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 // publish implements session.Options.Publish.
 func (b *Broker) publish(ctx context.Context, p session.Publication) (session.Published, error) {
 	r, err := b.pusher.ToChannel(ctx, p.Channel, delivery.Payload{
-		Data: p.Data, Key: p.Key, ExistingOnly: p.ExistingOnly, Update: p.Update,
+		Data: p.Data, Key: p.Key, Durable: p.Durable, ExistingOnly: p.ExistingOnly, Update: p.Update,
 	})
 	return session.Published{ID: r.ID, New: r.New, Numbers: r.Numbers}, err
 }

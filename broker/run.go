@@ -113,6 +113,7 @@ func (b *Broker) waitForJobs() {
 	b.hooks.wait()
 	b.requests.wait()
 	b.methodPool.Wait()
+	b.durablePool.Wait()
 	b.pool.Wait()
 }
 

@@ -20,22 +20,25 @@ type Page struct {
 // Publish encodes data as JSON, sends it to a channel and returns the id of the message. Without a
 // connection it waits for one. It sends the message once: if the connection is lost before the
 // answer, the error is ErrUnknownOutcome.
-func (c *Client) Publish(ctx context.Context, channel string, data any) (int64, error) {
+//
+// options are [Key] and [Durable]. A message with a Key is sent again after a reconnect, as by
+// Update. If the error wraps [ErrNotReplicated], the id is valid.
+func (c *Client) Publish(ctx context.Context, channel string, data any, options ...Clause) (int64, error) {
 	if err := wire.CheckName("channel", channel); err != nil {
 		return 0, err
 	}
-	raw, err := json.Marshal(data)
+	req, err := publishRequest(channel, options)
+	if err == nil {
+		req.Data, err = json.Marshal(data)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("publish to %s: %w", channel, err)
 	}
-	ev, err := c.roundTrip(ctx, wire.Request{Type: wire.TypePublish, Channel: channel, Data: raw})
+	ev, err := c.roundTrip(ctx, req)
 	if err != nil {
-		return 0, fmt.Errorf("publish to %s: %w", channel, err)
+		return idOf(ev), fmt.Errorf("publish to %s: %w", channel, err)
 	}
-	if ev.ID == nil {
-		return 0, nil
-	}
-	return *ev.ID, nil
+	return idOf(ev), nil
 }
 
 // Request sends data to the backend and waits for the reply until ctx ends, also over reconnects:

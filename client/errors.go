@@ -57,6 +57,10 @@ var (
 	// may have accepted it.
 	ErrUnknownOutcome = errors.New("the outcome is unknown")
 
+	// ErrNotReplicated is returned by a publish with Durable that is stored, if no replica confirmed
+	// it in time. The error also wraps an [Error] with the code Unavailable.
+	ErrNotReplicated = errors.New("not replicated")
+
 	// ErrStopped is returned by calls without an answer when Run ends, and by later calls.
 	ErrStopped = errors.New("the client has stopped")
 

@@ -214,6 +214,10 @@ func (c *Client) setPositionLocked(sub *subscription, asked *int64, ev wire.Even
 // refuseLocked resolves a call with an error. An existing subscription survives a retryable
 // refusal: the client subscribes again after a delay.
 func (c *Client) refuseLocked(ctx context.Context, s *session, call *call, err *Error, ev wire.Event) {
+	if call.req.Type == wire.TypePublish && ev.ID != nil { // of a message that is stored
+		c.resolveLocked(call, ev, fmt.Errorf("%w: %w", ErrNotReplicated, err))
+		return
+	}
 	c.resolveLocked(call, wire.Event{}, withDetails(err, ev))
 	sub := call.sub
 	if sub == nil || sub.pending != call {

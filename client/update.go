@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,8 +16,8 @@ const MaxNumber = state.MaxNumber
 
 // A Clause is one part of a [Client.Update]: a change of a field ([Set], [Del], [Add],
 // [AddWithin], [Touch]), a condition ([IfID], [IfAbsent], [IfExists]), or an option ([Data], [TTL],
-// [Own], [Disown], [Of], [Key]). An update changes a field at most once, and may have one condition
-// for it.
+// [Own], [Disown], [Of], [Key], [Durable]). An update changes a field at most once, and may have
+// one condition for it.
 type Clause func(*wire.Request) error
 
 // Updated is the result of Update.
@@ -33,32 +34,53 @@ type Updated struct {
 // If a field or a limit forbids the update, the error is a [*Refusal] with the current values. Like
 // Publish, Update sends the message once. It sends an update with a [Key] again after a reconnect
 // within a minute; the broker applies it once.
+//
+// If no replica confirms an update with [Durable] in time, the error wraps [ErrNotReplicated], and
+// the Updated is valid.
 func (c *Client) Update(ctx context.Context, channel string, clauses ...Clause) (Updated, error) {
 	if err := wire.CheckName("channel", channel); err != nil {
 		return Updated{}, err
 	}
-	req := wire.Request{
-		Type: wire.TypePublish, Channel: channel, Change: new(wire.Change), StateRequest: new(wire.StateRequest),
-	}
-	for _, clause := range clauses {
-		if err := clause(&req); err != nil {
-			return Updated{}, fmt.Errorf("update %s: %w", channel, err)
-		}
-	}
-	ev, err := c.roundTrip(ctx, req)
+	req, err := publishRequest(channel, clauses)
 	if err != nil {
 		return Updated{}, fmt.Errorf("update %s: %w", channel, err)
 	}
-	var done Updated
-	if ev.ID != nil {
-		done.ID = *ev.ID
+	ev, err := c.roundTrip(ctx, req)
+	if err != nil && !errors.Is(err, ErrNotReplicated) {
+		return Updated{}, fmt.Errorf("update %s: %w", channel, err)
 	}
+	done := Updated{ID: idOf(ev)}
 	if raw := stateOf(ev).Fields; len(raw) > 0 {
 		if err := json.Unmarshal(raw, &done.Numbers); err != nil {
 			return done, fmt.Errorf("update %s: the update has succeeded, its results are not numbers: %w", channel, err)
 		}
 	}
+	if err != nil {
+		return done, fmt.Errorf("update %s: %w", channel, err)
+	}
 	return done, nil
+}
+
+// publishRequest returns the publish that has the clauses.
+func publishRequest(channel string, clauses []Clause) (wire.Request, error) {
+	req := wire.Request{Type: wire.TypePublish, Channel: channel}
+	if len(clauses) > 0 {
+		req.Change, req.StateRequest = new(wire.Change), new(wire.StateRequest)
+	}
+	for _, clause := range clauses {
+		if err := clause(&req); err != nil {
+			return req, err
+		}
+	}
+	return req, nil
+}
+
+// idOf returns the id of an event, 0 for none.
+func idOf(ev wire.Event) int64 {
+	if ev.ID == nil {
+		return 0
+	}
+	return *ev.ID
 }
 
 // Set sets a field to a value, which is encoded as JSON.
@@ -165,6 +187,13 @@ func Of(field, parent string) Clause {
 // count.
 func Key(key string) Clause {
 	return func(req *wire.Request) error { req.Key = key; return nil }
+}
+
+// Durable makes the broker answer after a replica of its store has the message, so that a failover
+// cannot lose it. The broker's rules for the channel must allow it. Use it together with [Key]:
+// after ErrNotReplicated, the same call waits for a replica again and stores nothing twice.
+func Durable() Clause {
+	return func(req *wire.Request) error { req.Durable = true; return nil }
 }
 
 // appendValue appends the JSON of value to list.

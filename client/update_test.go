@@ -22,6 +22,7 @@ func TestUpdateEncodesItsClauses(t *testing.T) {
 		{`{"set":{"a":1},"ttl":0.5,"own":true}`, []Clause{Set("a", 1), TTL(time.Second / 2), Own()}},
 		{`{"set":{"a":1},"ttl":0,"own":false}`, []Clause{Set("a", 1), TTL(0), Disown()}},
 		{`{"set":{"a":null},"if":{"a":7,"b":0,"c":true}}`, []Clause{Set("a", nil), IfID("a", 7), IfAbsent("b"), IfExists("c")}},
+		{`{"add":{"n":1},"key":"k1","durable":true}`, []Clause{Add("n", 1), Key("k1"), Durable()}},
 		{`{"data":{"move":"e4"},"set":{"p/1/x":1},"of":{"p/1/x":"member/1"},"key":"k1"}`,
 			[]Clause{Data(map[string]string{"move": "e4"}), Set("p/1/x", 1), Of("p/1/x", "member/1"), Key("k1")}},
 	} {

@@ -23,7 +23,7 @@ func TestFieldRules(t *testing.T) {
       "doc/*":         {write: [grant, users]}
       "p/{n}/*":       {write: anyone, of: "member/{n}", grace: 2s}
       "closed":        {}
-  news: {state_keep: 1h, grace: never, fields_gone: true}
+  news: {state_keep: 1h, grace: never, fields_gone: true, durable: [users, grant]}
 `)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -40,10 +40,10 @@ func TestFieldRules(t *testing.T) {
 		{Pattern: "p/{n}/*", Write: namespace.Anyone, Of: "member/{n}", Grace: 2 * time.Second},
 		{Pattern: "closed"},
 	}
-	if !reflect.DeepEqual(r.Fields, want) || r.State != namespace.Users|namespace.Grant || r.StateKeep != namespace.KeepForever || r.Grace != time.Minute || r.FieldsGone || r.Needs != "$$user/{user}" {
+	if !reflect.DeepEqual(r.Fields, want) || r.State != namespace.Users|namespace.Grant || r.StateKeep != namespace.KeepForever || r.Grace != time.Minute || r.FieldsGone || r.Needs != "$$user/{user}" || r.Durable != namespace.BackendOnly {
 		t.Errorf("got %+v", r)
 	}
-	if r := o.Access.Namespaces.For("news"); r.StateKeep != time.Hour || r.Grace != namespace.GraceNever || r.State != namespace.BackendOnly || !r.FieldsGone {
+	if r := o.Access.Namespaces.For("news"); r.StateKeep != time.Hour || r.Grace != namespace.GraceNever || r.State != namespace.BackendOnly || r.Durable != namespace.Users|namespace.Grant || !r.FieldsGone {
 		t.Errorf("got %+v", r)
 	}
 }

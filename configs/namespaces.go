@@ -69,6 +69,8 @@ func readRule(r *namespace.Rule, section, name string, value *yaml.Node) (err er
 		r.StateKeep, err = durationOr(value, "forever", namespace.KeepForever)
 	case "grace":
 		r.Grace, err = durationOr(value, "never", namespace.GraceNever)
+	case "durable":
+		r.Durable, err = access(value)
 	case "fields_gone":
 		r.FieldsGone, err = boolean(value)
 	case "needs":
@@ -77,7 +79,7 @@ func readRule(r *namespace.Rule, section, name string, value *yaml.Node) (err er
 		return fieldRules(r, value, join(section, name))
 	default:
 		return unknownKey("subscribe", "publish", "presence", "history", "history_messages", "history_age", "message", "publish_rate",
-			"state", "state_keep", "grace", "needs", "fields", "fields_gone")
+			"state", "state_keep", "grace", "needs", "durable", "fields", "fields_gone")
 	}
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchboard/internal/state"
 )
 
 // testNewChannel checks that a push with ExistingOnly stores nothing in a new channel.
@@ -28,6 +30,16 @@ func testNewChannel(t *testing.T, open opener) {
 	outs := f.AppendChannels(t.Context(), []ChannelPush{push, {Channel: "other", Data: []byte("1"), ExistingOnly: true}})
 	ok(t, outs[0].Err)
 	fails(t, "new, among others", outs[1].Err, ErrNewChannel)
+	if f.rdb == nil {
+		return // Memory refuses durable pushes
+	}
+	update := &state.Update{Ops: []state.Op{set("a", "1")}}
+	for channel, want := range map[string]error{"other": ErrNewChannel, "news": ErrNotReplicated} {
+		_, err := f.AppendChannel(t.Context(), ChannelPush{Channel: channel, Data: []byte("1"), ExistingOnly: true, Durable: true})
+		fails(t, "durable, to "+channel, err, want)
+		_, err = f.AppendChannel(t.Context(), ChannelPush{Channel: channel, Update: update, ExistingOnly: true, Durable: true})
+		fails(t, "durable update of "+channel, err, want)
+	}
 }
 
 // testForgottenChannel checks that pages are not Complete after the position expired, and that ids

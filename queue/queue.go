@@ -49,8 +49,7 @@ type ChannelPush struct {
 	Cap int
 	// TTL replaces Options.ChannelTTL. It is limited to MaxChannelTTL. Zero means the option.
 	TTL time.Duration
-	// ExistingOnly stores nothing if the channel is new, and returns ErrNewChannel. It cannot be
-	// combined with Durable.
+	// ExistingOnly stores nothing if the channel is new, and returns ErrNewChannel.
 	ExistingOnly bool
 	// Update changes the channel's state under the id of the message, and Data is not used. If the
 	// update is refused, the error is a *state.Refusal. Nil for a message without fields.

@@ -115,13 +115,15 @@ type scriptKey struct {
 type channelScripts struct{ message, update pushScripts }
 
 // pushScripts is a script for pushes that differ in ARGV[7] of append.lua.
-type pushScripts struct{ plain, durable, existingOnly *redispipe.BatchScript }
+type pushScripts struct{ plain, durable, existingOnly, durableExisting *redispipe.BatchScript }
 
 func (r *Redis) newChannelScripts(key scriptKey) channelScripts {
 	scripts := func(s *redispipe.Script) pushScripts {
 		b := key.bounds
-		p := pushScripts{r.channelScript(s, b, "0"), r.channelScript(s, b, "1"), r.channelScript(s, b, "2")}
-		p.durable.Durable = true
+		p := pushScripts{
+			r.channelScript(s, b, "0"), r.channelScript(s, b, "1"), r.channelScript(s, b, "2"), r.channelScript(s, b, "3"),
+		}
+		p.durable.Durable, p.durableExisting.Durable = true, true
 		return p
 	}
 	return channelScripts{message: scripts(appendChannelScript), update: scripts(key.update)}
@@ -137,6 +139,8 @@ func (r *Redis) channelScript(s *redispipe.Script, b bounds, arg7 string) *redis
 
 func (s pushScripts) of(push ChannelPush) *redispipe.BatchScript {
 	switch {
+	case push.Durable && push.ExistingOnly:
+		return s.durableExisting
 	case push.Durable:
 		return s.durable
 	case push.ExistingOnly:

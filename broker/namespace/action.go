@@ -9,7 +9,7 @@ import (
 // several.
 type Action uint8
 
-// The actions. A token writes them as sub, pub, presence, history, state and write.
+// The actions. A token writes them as sub, pub, presence, history, state, write and durable.
 const (
 	Subscribe Action = 1 << iota
 	Publish
@@ -17,12 +17,14 @@ const (
 	History
 	State // read the state
 	Write // write fields; which ones, the field rules of a namespace say
+	// Durable is to wait for a replica with a publish, in addition to the right to publish it.
+	Durable
 
-	allActions = Subscribe | Publish | Presence | History | State | Write
+	allActions = Subscribe | Publish | Presence | History | State | Write | Durable
 )
 
 // Actions lists the actions on a channel as a whole, in the order of display.
-var Actions = []Action{Subscribe, Publish, Presence, History, State}
+var Actions = []Action{Subscribe, Publish, Presence, History, State, Durable}
 
 // String returns the configuration key of the action in a namespace.
 func (a Action) String() string {
@@ -39,6 +41,8 @@ func (a Action) String() string {
 		return "state"
 	case Write:
 		return "write"
+	case Durable:
+		return "durable"
 	}
 	return "nothing"
 }
@@ -61,14 +65,16 @@ func parseActions(text string) (Action, error) {
 			sum |= State
 		case "write":
 			sum |= Write
+		case "durable":
+			sum |= Durable
 		case "*":
 			sum |= allActions
 		default:
-			return 0, fmt.Errorf("%.20q is none of sub, pub, presence, history, state, write and *", word)
+			return 0, fmt.Errorf("%.20q is none of sub, pub, presence, history, state, write, durable and *", word)
 		}
 	}
 	if sum == 0 {
-		return 0, fmt.Errorf("it grants nothing; want sub, pub, presence, history, state, write or *")
+		return 0, fmt.Errorf("it grants nothing; want sub, pub, presence, history, state, write, durable or *")
 	}
 	return sum, nil
 }

@@ -53,6 +53,9 @@ type Rule struct {
 	// Needs is a field that must be live when a client publishes, such as $$user/{user}, where {user}
 	// is the escaped name of the client's user. The store checks it. Zero means no such field.
 	Needs string
+	// Durable are the clients that may wait for a replica with a publish, which blocks one of the
+	// broker's workers up to a second. The backend always may. Zero means no clients.
+	Durable Access
 	// FieldsGone sends the event fields_gone to the backend when fields end. Zero means no events.
 	FieldsGone bool
 
@@ -146,6 +149,8 @@ func (r *Rule) access(action Action) Access {
 		return r.History
 	case State:
 		return r.State
+	case Durable:
+		return r.Durable
 	}
 	return BackendOnly
 }

@@ -74,7 +74,7 @@ func (s *Set) With(rules []Rule) (*Set, error) {
 
 // Open returns the set of a broker without keys and namespaces. It allows everything.
 func Open() *Set {
-	return withoutNamespaces("no keys and no namespaces are configured", Anyone, Anyone)
+	return withoutNamespaces("no keys and no namespaces are configured", Anyone, Anyone, Anyone)
 }
 
 // Keyed returns the set of a broker with keys and without namespaces. Every user may subscribe, and
@@ -84,13 +84,13 @@ func Keyed(clientsPublish bool) *Set {
 	if clientsPublish {
 		publish = Users
 	}
-	return withoutNamespaces("no namespaces are configured", Users, publish)
+	return withoutNamespaces("no namespaces are configured", Users, publish, BackendOnly)
 }
 
 // withoutNamespaces returns a set with one rule for all channels.
-func withoutNamespaces(label string, read, publish Access) *Set {
+func withoutNamespaces(label string, read, publish, durable Access) *Set {
 	r := &Rule{
-		Subscribe: read, Publish: publish, Presence: read, History: read, State: read,
+		Subscribe: read, Publish: publish, Presence: read, History: read, State: read, Durable: durable,
 		Fields: []FieldRule{{Pattern: "*", Write: publish}}, label: label,
 	}
 	if err := r.prepareFields(); err != nil {

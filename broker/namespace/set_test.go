@@ -40,7 +40,7 @@ func mustSet(tb testing.TB, rules ...Rule) *Set {
 	return s
 }
 
-const everything = "subscribe publish presence history state"
+const everything = "subscribe publish presence history state durable"
 
 // TestEveryAccess checks each Access with each action.
 func TestEveryAccess(t *testing.T) {
@@ -76,6 +76,8 @@ func TestEveryAccess(t *testing.T) {
 				r.History = c.access
 			case State:
 				r.State = c.access
+			case Durable:
+				r.Durable = c.access
 			}
 			s := mustSet(t, r)
 			for name, subject := range subjects {
@@ -153,7 +155,7 @@ func TestDefaults(t *testing.T) {
 		{"keys", Keyed(false), alice, "subscribe presence history state"},
 		{"keys, a grant", Keyed(false), Subject{User: "alice", Grants: mustGrant(t, "*", "*")}, "subscribe presence history state"},
 		{"keys, no user", Keyed(false), anonymous, ""},
-		{"keys, clients publish", Keyed(true), alice, everything},
+		{"keys, clients publish", Keyed(true), alice, "subscribe publish presence history state"},
 		{"keys, clients publish, no user", Keyed(true), anonymous, ""},
 		{"keys, backend", Keyed(false), backend, everything},
 	} {

@@ -23,11 +23,14 @@ import (
 // Options configures a Manager. Hub, Pool, Loops, Registry, Queue, ServerID, Publish, StepStates
 // and Snapshots are required.
 type Options struct {
-	Hub      *hub.Hub
-	Pool     *work.Pool // runs the calls to the store
-	Loops    []*loop.Loop
-	Registry Registry
-	Queue    Queue
+	Hub  *hub.Hub
+	Pool *work.Pool // runs the calls to the store
+	// DurablePool runs durable publishes, so that a replica that does not answer delays no other
+	// call. Nil means Pool.
+	DurablePool *work.Pool
+	Loops       []*loop.Loop
+	Registry    Registry
+	Queue       Queue
 	// ServerID returns the server's current id. It changes after the server was declared dead.
 	ServerID func() string
 	// Publish stores a client's message to a channel and notifies the subscribers.
@@ -87,6 +90,9 @@ type Publication struct {
 	Channel string
 	Data    []byte // compact JSON; not used if there is an Update
 	Key     string // idempotency key in the key space of the channel, "" for none
+	// Durable waits until a replica has the message. If none confirms in time, the error is
+	// queue.ErrNotReplicated and the Published is valid.
+	Durable bool
 	// ExistingOnly stores nothing if the store does not know the channel. The error is then
 	// queue.ErrNewChannel.
 	ExistingOnly bool

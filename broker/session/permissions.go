@@ -49,6 +49,7 @@ func (p permissions) check(action namespace.Action, channel string) error {
 var verbs = map[namespace.Action]string{
 	namespace.Subscribe: "subscribe", namespace.Publish: "publish",
 	namespace.Presence: "see who is there", namespace.History: "see its history", namespace.State: "read its state",
+	namespace.Durable: "wait for a replica",
 }
 
 // checkSubscribe checks whether the client may subscribe and, if the message asks for that, watch

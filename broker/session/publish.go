@@ -1,10 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 
 	"switchboard/broker/namespace"
+	"switchboard/broker/work"
 	"switchboard/internal/payload"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -33,17 +36,59 @@ func (s *Session) publish(req wire.Request) {
 	if err == nil {
 		key, err = s.publishKey(req)
 	}
+	if err == nil {
+		err = s.checkDurable(req)
+	}
 	if err != nil {
 		s.refuse(req.Ref, err)
 		return
 	}
-	p := Publication{Channel: req.Channel, Data: data, Key: key, ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0}
-	call(s, func() (Published, error) {
+	p := Publication{
+		Channel: req.Channel, Data: data, Key: key, Durable: isDurable(req),
+		ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0,
+	}
+	callIn(s.publishPool(req), s, func() (Published, error) {
 		return s.m.opts.Publish(s.m.storeContext(), p)
 	}, func(r Published, err error) {
 		err = s.countPublished(req.Channel, r, err)
-		s.answer(wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &r.ID}, err)
+		s.answerPublished(req, r, err)
 	})
+}
+
+// isDurable reports whether a publish waits for a replica.
+func isDurable(req wire.Request) bool { return req.StateRequest != nil && req.Durable }
+
+// checkDurable returns an error if a publish is durable and the client may not wait for a replica.
+func (s *Session) checkDurable(req wire.Request) error {
+	if !isDurable(req) {
+		return nil
+	}
+	return s.permissions().check(namespace.Durable, req.Channel)
+}
+
+// publishPool returns the pool for a publish.
+func (s *Session) publishPool(req wire.Request) *work.Pool {
+	if isDurable(req) {
+		return cmp.Or(s.m.opts.DurablePool, s.m.opts.Pool)
+	}
+	return s.m.opts.Pool
+}
+
+// answerPublished answers a publish with its result r, or with err. If the message is stored and no
+// replica confirmed it in time, the error has the result too.
+func (s *Session) answerPublished(req wire.Request, r Published, err error) {
+	e := wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &r.ID}
+	if numbers := state.ShowNumbers(r.Numbers); numbers != nil {
+		e.StateEvent = &wire.StateEvent{Fields: numbers}
+	}
+	switch {
+	case errors.Is(err, queue.ErrNotReplicated):
+		e.Type, e.Code, err = wire.TypeError, string(wire.Unavailable), nil
+		e.Message = "stored, but not confirmed by a replica in time; publish again with the same key to wait again"
+	case errors.Is(err, queue.ErrNoReplicas):
+		err = wire.Errorf(wire.BadRequest, "durable: this broker keeps messages in memory, where there are no replicas")
+	}
+	s.answer(e, err)
 }
 
 // countPublished counts the channel that a publish has created. It returns err, or the refusal if
@@ -53,7 +98,7 @@ func (s *Session) countPublished(channel string, r Published, err error) error {
 	case s.state == closed:
 	case errors.Is(err, queue.ErrNewChannel):
 		return newChannelError(&s.m.opts, channel, s.m.rates.newChannelWait(s.rateUse()))
-	case err == nil && r.New:
+	case r.New && (err == nil || errors.Is(err, queue.ErrNotReplicated)):
 		s.countNewChannel()
 	}
 	return err

@@ -128,6 +128,9 @@ type owners struct {
 // endUpdate ends what beginUpdate began, with the error of the update. It then stores what had to
 // wait for the update. The pool's workers call it.
 func (ow *owners) endUpdate(o *ownership, err error) {
+	if errors.Is(err, queue.ErrNotReplicated) {
+		err = nil // the update is stored
+	}
 	_, refused := errors.AsType[*wire.Error](err)
 	uncertain := !refused && queue.OutcomeUnknown(err)
 	o.mu.Lock()

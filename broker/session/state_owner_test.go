@@ -150,6 +150,7 @@ func TestEndDuringUpdate(t *testing.T) {
 	}{
 		"closed":            {func(_ *harness, d *device) { d.receiver.Closed() }, nil, "x=1*"},
 		"closed, no answer": {func(_ *harness, d *device) { d.receiver.Closed() }, errStore, "x=1*"},
+		"not replicated":    {func(_ *harness, d *device) { d.receiver.Closed() }, queue.ErrNotReplicated, "x=1*"},
 		"unsubscribed":      {func(h *harness, _ *device) { h.Recheck() }, nil, ""},
 		"no answer":         {func(h *harness, _ *device) { h.Recheck() }, errStore, ""},
 	} {

@@ -26,19 +26,25 @@ func (s *Session) publishChange(req wire.Request) {
 		key, err = s.publishKey(req)
 	}
 	if err == nil {
+		err = s.checkDurable(req)
+	}
+	if err == nil {
 		err = s.takePublish(s.m.opts.Access.Namespaces().For(req.Channel), req.Channel)
 	}
 	if err != nil {
 		s.refuse(req.Ref, err)
 		return
 	}
-	p := Publication{Channel: req.Channel, Key: key, Update: update, ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0}
+	p := Publication{
+		Channel: req.Channel, Key: key, Durable: isDurable(req), Update: update,
+		ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0,
+	}
 	var o *ownership // nil if the update does not make the client an owner
 	if slices.ContainsFunc(update.Ops, func(op state.Op) bool { return op.Own == state.Own }) {
 		o = s.ensureOwnership(req.Channel)
 		o.beginUpdate()
 	}
-	call(s, func() (Published, error) {
+	callIn(s.publishPool(req), s, func() (Published, error) {
 		r, err := s.m.opts.Publish(s.m.storeContext(), p)
 		if o != nil {
 			s.m.owners.endUpdate(o, err)
@@ -53,11 +59,7 @@ func (s *Session) publishChange(req wire.Request) {
 			s.refuseChange(req, refusal)
 			return
 		}
-		e := wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &r.ID}
-		if numbers := state.ShowNumbers(r.Numbers); numbers != nil {
-			e.StateEvent = &wire.StateEvent{Fields: numbers}
-		}
-		s.answer(e, err)
+		s.answerPublished(req, r, err)
 	})
 }
 

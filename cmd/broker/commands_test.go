@@ -66,6 +66,7 @@ func TestCheck(t *testing.T) {
   presence   no   namespace chat:*: presence is open to the backend only
   history    no   namespace chat:*: history is open to the backend only
   state      no   namespace chat:*: state is open to the backend only
+  durable    no   namespace chat:*: durable is open to the backend only
   limits          5 messages a second from a connection
 `; out != want {
 		t.Errorf("got %s", out)
@@ -114,7 +115,7 @@ func TestCheckFields(t *testing.T) {
 	path := file(t, rulesFile)
 	_, out, _ := command("", nil, "check", "--config", path, "--user", "alice", "--channel", "room:1",
 		"--field", "member/alice", "--field", "member/bob", "--field", "seat/A,1", "--field", "seat/A1", "--field", "p/7/hat", "--field", "$room")
-	_, fields, _ := strings.Cut(out, "  state      yes  namespace room:*: state is open to users\n")
+	_, fields, _ := strings.Cut(out, "  durable    no   namespace room:*: durable is open to the backend only\n")
 	if want := `  limits          state kept forever, an event for fields that end
   field      yes  member/alice: namespace room:*, fields member/{user}: write is open to users
                   the client owns it, 4 fields in member/, ends 15s after its owner has left

@@ -111,6 +111,8 @@ type StateRequest struct {
 	Held   bool      `json:"held,omitempty"` // the client holds the state at its position
 	Prefix string    `json:"prefix,omitempty"`
 	Key    string    `json:"key,omitempty"` // idempotency key of a publish
+	// Durable, of a publish, asks for an answer after a replica has the message.
+	Durable bool `json:"durable,omitempty"`
 }
 
 // Selector selects fields: true selects all fields, a string those that begin with it.

@@ -6,7 +6,7 @@
 -- ARGV[4] minimum TTL of mq_m, ms, more than ARGV[3]; it lives up to an eighth of ARGV[3] longer
 -- ARGV[6] minimum that the clock must show, Unix ms
 -- ARGV[7] 0 usually; 1 if the callers wait for replicas; 2 if nothing is to be stored in a
---         channel without messages and position
+--         channel without messages and position; 3 for both
 -- returns the id and the id before it; or nothing, see ARGV[7]
 -- cost O(log n) for each message stored or dropped
 
@@ -27,7 +27,7 @@ local function append(messages, position, meta, data, ...)
 	local last, floor, bytes = tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)
 	local newest = call('ZREVRANGE', messages, '0', '0', 'WITHSCORES')[2]
 	local empty, foreign = not newest, false -- foreign: the newest message is of another writer
-	if empty and not meta[1] and ARGV[7] == '2' then
+	if empty and not meta[1] and ARGV[7] >= '2' then
 		return
 	end
 	if empty then

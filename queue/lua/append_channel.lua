@@ -9,7 +9,7 @@
 -- ARGV[7+i] data, compact JSON
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
--- ARGV[7] 1 if the callers wait for replicas, see append.lua
+-- ARGV[7] 1 or 3 if the callers wait for replicas, see append.lua
 -- returns for each channel, separated by newlines: id, id before it, duplicate 0 or 1, the
 --         clock (Unix ms), the servers; or an error. The id is 0 if nothing was stored, see
 --         ARGV[7]. A duplicate has the value of the idempotency key in place of the id
@@ -23,7 +23,7 @@ local function append_channel(i)
 	if key then
 		local first = call('GET', key)
 		if first then
-			if ARGV[7] == '1' then
+			if ARGV[7] == '1' or ARGV[7] == '3' then
 				-- A WAIT covers only writes on its own connection.
 				call('SET', key, first, 'KEEPTTL')
 			end

@@ -16,7 +16,8 @@
 --           the end
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
--- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel
+-- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel, 3
+--         for both
 -- returns for each channel {header, entry, field, record, ...}; or an error. The header has,
 --         separated by newlines: id of the last entry, 0 for none; id before it; duplicate 0 or 1;
 --         the clock (Unix ms); when the next field ends, or the whole state, or 0; results of
@@ -218,7 +219,7 @@ local function update(i)
 	local key, servers = keys_per_channel - own_keys == 9 and KEYS[k+9], KEYS[k+3]
 	local first = key and call('GET', key)
 	if first then
-		if ARGV[7] == '1' then
+		if ARGV[7] == '1' or ARGV[7] == '3' then
 			-- A WAIT covers only writes on its own connection.
 			call('SET', key, first, 'KEEPTTL')
 		end
@@ -226,7 +227,7 @@ local function update(i)
 	end
 	local u = {cmsgpack.unpack(ARGV[7+i])}
 	begin(k)
-	if ARGV[7] == '2' and not c.meta[1] and call('ZCARD', KEYS[k+1]) == 0 then
+	if ARGV[7] >= '2' and not c.meta[1] and call('ZCARD', KEYS[k+1]) == 0 then
 		return {format('0\n0\n0\n%d\n0\n\nnew\n\n\n0\n0\n', ms), ''}
 	end
 	local changes, reply, write = true, nil, nil
