@@ -33,7 +33,7 @@ type eventStream struct {
 // newEventStream returns a stream that goes to the next of the addresses at each request.
 func newEventStream(c *testClient, addrs []string) *eventStream {
 	s := &eventStream{client: c, missing: map[string]bool{}, ready: make(chan struct{})}
-	query := url.Values{"client": {wire.ClientPart(c.clientSpec.client)}, "user": {c.user}, "channel": c.channels}
+	query := url.Values{"client": {wire.ClientPart(c.clientSpec.client)}, "token": {tokenOf(c.user)}, "channel": c.channels}
 	for _, addr := range addrs {
 		s.urls = append(s.urls, "http://"+addr+"/sse?"+query.Encode())
 	}

@@ -66,7 +66,9 @@ func (tb *testbed) connectGhosts(ctx context.Context, specs []clientSpec) error 
 
 // connectGhost connects a client that uses only this broker.
 func (tb *testbed) connectGhost(ctx context.Context, spec clientSpec, to *instance) error {
-	c, err := client.New(client.Options{URLs: []string{spec.listener.url(spec.listener.address(to))}, Client: spec.client, User: spec.user})
+	c, err := client.New(client.Options{
+		URLs: []string{spec.listener.url(spec.listener.address(to))}, Client: spec.client, Token: tokenOf(spec.user),
+	})
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,9 @@ func (s *store) readStateLog(ctx context.Context, channel string) (entries []sta
 type version struct {
 	id    int64
 	value string
-	end   int64 // id of the change that replaced or removed the value, 0 for none
-	until int64 // end of the field as of the last change, Unix ms; 0 for none
+	by    string // the client that set it, "" for the backend
+	end   int64  // id of the change that replaced or removed the value, 0 for none
+	until int64  // end of the field as of the last change, Unix ms; 0 for none
 }
 
 // liveAt reports whether the version was the field's value at some time from a to b.
@@ -81,7 +82,7 @@ func (l *stateLog) apply(logged state.Logged, before, after map[string]state.Sho
 	}
 	for field, now := range after {
 		if before[field].ID != now.ID {
-			l.versions[field] = append(l.versions[field], version{id: now.ID, value: string(now.Value)})
+			l.versions[field] = append(l.versions[field], version{id: now.ID, value: string(now.Value), by: logged.Entry.By})
 		}
 		l.last(field).until = now.Until
 	}
@@ -101,6 +102,12 @@ func (l *stateLog) find(field string, id int64) (version, bool) {
 	return l.versions[field][i], true
 }
 
+// isClaimed reports whether a client may not change the seat, because another user has set it.
+func (l *stateLog) isClaimed(field string, id int64, client string) bool {
+	v, found := l.find(field, id)
+	return found && strings.HasPrefix(field, seatGroup) && client != backendName && holderOf(v.by) != holderOf(client)
+}
+
 // overLimits returns the limits that a change has exceeded, in words. seatsBefore is the number of
 // seats before it: a limit that is set later than the seats removes none.
 func overLimits(fields map[string]state.Shown, seatsBefore int) (faults []string) {
@@ -111,9 +118,11 @@ func overLimits(fields map[string]state.Shown, seatsBefore int) (faults []string
 			}
 		}
 	}
-	// Without the field, as after Redis has lost it, there is no limit.
-	limit, err := strconv.Atoi(string(fields[seatLimitField].Value))
-	if seats := countSeats(fields); err == nil && seats > limit && seats > seatsBefore {
+	limit := seatRuleLimit
+	if n, err := strconv.Atoi(string(fields[seatLimitField].Value)); err == nil { // Redis may have lost the field
+		limit = min(limit, n)
+	}
+	if seats := countSeats(fields); seats > limit && seats > seatsBefore {
 		faults = append(faults, fmt.Sprintf("%d seats, at most %d are allowed", seats, limit))
 	}
 	return faults

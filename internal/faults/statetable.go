@@ -19,7 +19,7 @@ var stateColumns = []column{
 	{"updates", "accepted updates", func(r row) string { return fmt.Sprint(r.Updates) }},
 	{"refusals", "updates that the state refused: a condition, a limit or a bound was not met", func(r row) string { return fmt.Sprint(r.Refusals) }},
 	{"lost", "of updates: not in the log in the end", func(r row) string { return fmt.Sprint(r.LostChanges) }},
-	{"durable lost", "the same, of the durable updates; only those of the backend are durable, and only if the pushes are", func(r row) string { return fmt.Sprintf("%d of %d", r.LostDurable, r.Durable) }},
+	{"durable lost", "the same, of the durable updates, by the backend and by clients; they are durable only if the pushes are", func(r row) string { return fmt.Sprintf("%d of %d", r.LostDurable, r.Durable) }},
 	{"ended early", "fields that ended before their time, or because their owner had left although it was connected", func(r row) string { return fmt.Sprint(r.EndedEarly) }},
 	{"missed", "changes that a follower did not receive, and that neither new pages nor a gap declared", func(r row) string { return fmt.Sprint(r.MissedChanges) }},
 	{"diverged", "fields of followers that differed from the store's in the end", func(r row) string { return fmt.Sprint(r.Diverged) }},

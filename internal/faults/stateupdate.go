@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +24,12 @@ type update struct {
 	own     bool
 }
 
+// writes reports whether the update sets or removes a field.
+func (u update) writes(field string) bool {
+	_, sets := u.set[field]
+	return sets || slices.Contains(u.del, field)
+}
+
 // addition adds to a number, within bounds.
 type addition struct {
 	By  int64 `json:"by"`
@@ -33,8 +41,11 @@ type addition struct {
 func (a addition) allows(n int64) bool { return a.Min <= n+a.By && n+a.By <= a.Max }
 
 // clauses returns the update for package client.
-func (u update) clauses(key string) []client.Clause {
+func (u update) clauses(key string, durable bool) []client.Clause {
 	list := []client.Clause{client.Key(key)}
+	if durable {
+		list = append(list, client.Durable())
+	}
 	for field, value := range u.set {
 		list = append(list, client.Set(field, json.RawMessage(value)))
 	}
@@ -136,19 +147,36 @@ func shownFields(s client.Snapshot) map[string]state.Shown {
 
 // The groups of fields.
 const (
-	seatGroup   = "seat/"   // claimed by competing clients; $max/seat/ limits it
+	seatGroup   = "seat/"   // claimed by competing users; $max/seat/ limits it
 	countGroup  = "count/"  // counters with bounds
 	docGroup    = "doc/"    // compare-and-set with ids
 	leaseGroup  = "lease/"  // fields with short leases
 	memberGroup = "member/" // owned by the client whose id follows
 
 	seatLimitField = "$max/" + seatGroup
-	seatLimit      = 4
+	seatLimit      = 4 // the value of $max/seat/
+	seatRuleLimit  = 6 // of the namespace: it holds even if Redis has lost $max/seat/
 	countLimit     = 6 // counters are from 0 to this
 )
 
+// namespaces are the rules of all channels.
+var namespaces = fmt.Sprintf(`{"*": {
+	subscribe: users, publish: users, presence: users, history: users, state: users, durable: users, fields: {
+		"%s*": {write: claim, max: %d}, "%s*": {write: users}, "%s*": {write: users}, "%s*": {write: users},
+		"%s{user}/*": {write: users}}}}`,
+	seatGroup, seatRuleLimit, countGroup, docGroup, leaseGroup, memberGroup)
+
 // memberField is the field that a client owns.
 func memberField(client string) string { return memberGroup + client }
+
+// holderOf returns the user that holds what a client has set, "" for the backend.
+func holderOf(client string) (user string) {
+	user, _, isClient := strings.Cut(client, "/")
+	if !isClient {
+		return ""
+	}
+	return user
+}
 
 // ownerOf returns the client that owns the field, if it is an owned one.
 func ownerOf(field string) (client string, ok bool) { return strings.CutPrefix(field, memberGroup) }

@@ -16,7 +16,7 @@ type stateCounts struct {
 	Updates        int `json:"updates"`         // accepted updates
 	Refusals       int `json:"state_refusals"`  // updates that the state refused
 	LostChanges    int `json:"lost_changes"`    // of the updates: not in the log in the end
-	Durable        int `json:"durable_updates"` // of the updates: durable, from the backend
+	Durable        int `json:"durable_updates"` // of the updates: durable
 	LostDurable    int `json:"lost_durable"`    // of these, not in the log
 	EndedEarly     int `json:"ended_early"`     // fields that ended before their time, or whose owner was connected
 	MissedChanges  int `json:"missed_changes"`  // changes that a subscriber did not receive, and that neither pages nor a gap declared
@@ -115,6 +115,7 @@ func (c *stateCheck) replay(channel string, entries []state.Logged) *stateLog {
 			live := &state.Map{Fields: maps.Clone(before)}
 			live.Apply(logged.ID, &state.Entry{Cleared: logged.Entry.Cleared, Gone: logged.Entry.Gone})
 			c.checkAccepted(call, live.Fields, m.Fields)
+			c.checkClaims(l, call, live.Fields)
 		}
 		for _, fault := range overLimits(m.Fields, countSeats(before)) {
 			c.counts.Oversold++
@@ -177,6 +178,16 @@ func (c *stateCheck) checkAccepted(call updateCall, before, after map[string]sta
 	}
 }
 
+// checkClaims checks that an accepted update changes no seat of another user. before are the fields
+// that it found.
+func (c *stateCheck) checkClaims(l *stateLog, call updateCall, before map[string]state.Shown) {
+	for field, f := range before {
+		if call.writes(field) && l.isClaimed(field, f.ID, call.by) {
+			c.wrong("%s was accepted with id %d, although another user holds %s", call.describe(), call.id, field)
+		}
+	}
+}
+
 func (c *stateCheck) wrong(format string, args ...any) {
 	c.counts.WrongConflicts++
 	c.found.add("wrong conflict", format, args...)
@@ -187,12 +198,17 @@ func (c *stateCheck) wrong(format string, args ...any) {
 func (c *stateCheck) checkRefusal(l *stateLog, call updateCall) {
 	r := call.refusal
 	c.counts.Refusals++
-	if reason := r.missingReason(call.update); reason != "" {
+	reason := r.missingReason(call.update)
+	if reason != "" && !r.showsSeat(call) {
 		c.wrong("%s was refused (%s): %s", call.describe(), r.code, reason)
 		return
 	}
 	from, to := call.began.Add(-clockSlack), call.ended.Add(clockSlack)
 	if !c.judged(from, to) {
+		return
+	}
+	if reason != "" && !r.showsClaim(l, call) {
+		c.wrong("%s was refused (%s): %s, and no seat of another user", call.describe(), r.code, reason)
 		return
 	}
 	shown := maps.Clone(r.fields)
@@ -220,6 +236,27 @@ func (c *stateCheck) checkRefusal(l *stateLog, call updateCall) {
 	}
 }
 
+// showsSeat reports whether the refusal shows a seat that a client would change. Another user may
+// hold it.
+func (r stateRefusal) showsSeat(call updateCall) bool {
+	for field, f := range r.fields {
+		if f != nil && strings.HasPrefix(field, seatGroup) && call.writes(field) {
+			return r.code == wire.Conflict && call.by != backendName
+		}
+	}
+	return false
+}
+
+// showsClaim reports whether the refusal shows a seat of another user that the update would change.
+func (r stateRefusal) showsClaim(l *stateLog, call updateCall) bool {
+	for field, f := range r.fields {
+		if r.code == wire.Conflict && f != nil && call.writes(field) && l.isClaimed(field, f.ID, call.by) {
+			return true
+		}
+	}
+	return false
+}
+
 // missingReason returns why the refusal does not follow from the fields that it shows, or "".
 func (r stateRefusal) missingReason(u update) string {
 	switch r.code {
@@ -237,7 +274,7 @@ func (r stateRefusal) missingReason(u update) string {
 				seats++
 			}
 		}
-		if r.group != seatGroup || r.max != seatLimit || seats < seatLimit {
+		if r.group != seatGroup || r.max != seatLimit && r.max != seatRuleLimit || seats < r.max {
 			return fmt.Sprintf("it shows %d fields of the group %s, at most %d are allowed", seats, r.group, r.max)
 		}
 	case wire.OutOfRange:

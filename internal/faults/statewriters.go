@@ -54,7 +54,10 @@ func (w *stateWriter) next() update {
 	switch w.random.IntN(7) {
 	case 0, 1:
 		seat := field(seatGroup, 2*seatLimit)
-		u.set, u.ifID = map[string]string{seat: value}, map[string]int64{seat: 0}
+		u.set = map[string]string{seat: value}
+		if w.name == backendName || w.random.IntN(2) == 0 { // without a condition, only the claim protects a seat
+			u.ifID = map[string]int64{seat: 0}
+		}
 		if w.random.IntN(2) == 0 {
 			u.ttl = 2 * w.beat
 		}
@@ -130,9 +133,13 @@ func (w *stateWriter) runLeases(ctx, stop context.Context) {
 func (c *testClient) update(ctx context.Context, u update, key string) {
 	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
-	call := updateCall{update: u, by: c.clientSpec.client, firstTry: time.Now()}
+	call := updateCall{update: u, by: c.clientSpec.client, durable: c.durable, firstTry: time.Now()}
 	call.began = call.firstTry
-	done, err := c.conn.Update(ctx, u.channel, u.clauses(key)...)
+	done, err := c.conn.Update(ctx, u.channel, u.clauses(key, c.durable)...)
+	for errors.Is(err, client.ErrNotReplicated) && pause(ctx, pushRetryDelay) { // it is accepted when a replica has it
+		call.began = time.Now()
+		done, err = c.conn.Update(ctx, u.channel, u.clauses(key, c.durable)...)
+	}
 	call.ended = time.Now()
 	if err == nil {
 		call.id, call.numbers = done.ID, done.Numbers

@@ -79,7 +79,9 @@ func (tb *testbed) start(ctx context.Context, programs programs) error {
 	if err != nil {
 		return err
 	}
-	env := processEnv("SWITCHBOARD_TIMES_BEAT=" + tb.times.Beat.String())
+	env := processEnv(
+		"SWITCHBOARD_TIMES_BEAT="+tb.times.Beat.String(), "SWITCHBOARD_NAMESPACES="+namespaces, "SWITCHBOARD_AUTH_HS256_SECRET="+tokenSecret,
+	)
 	if tb.scenario.hints != "" {
 		env = append(env, "SWITCHBOARD_FAULTS_HINTS="+tb.scenario.hints)
 	}
@@ -135,7 +137,7 @@ func (tb *testbed) connectClients(ctx context.Context, scale scale, specs []clie
 		if err != nil {
 			return err
 		}
-		a.states = tb.state
+		a.states, a.durable = tb.state, tb.scenario.durable
 		tb.clients = append(tb.clients, a)
 		a.start(context.WithoutCancel(ctx))
 		connecting.Go(func() error { return a.subscribe(ctx) })

@@ -26,6 +26,7 @@ type testClient struct {
 	clientSpec
 	journal *journal
 	states  *stateJournal  // used with a state only
+	durable bool           // updates of the state are durable
 	conn    *client.Client // nil over sse
 	stream  *eventStream   // only over sse
 	link    *clientLink    // nil for most
@@ -63,7 +64,7 @@ func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance) (*te
 	}
 	var err error
 	c.conn, err = client.New(client.Options{
-		URLs: urls, Client: spec.client, User: spec.user, BackoffMin: backoffMin, BackoffMax: backoffMax,
+		URLs: urls, Client: spec.client, Token: tokenOf(spec.user), BackoffMin: backoffMin, BackoffMax: backoffMax,
 		OnMessage: c.onMessage, OnFields: c.onFields, OnGap: c.onGap, OnState: c.onState,
 	})
 	return c, err

@@ -96,7 +96,7 @@ func (w *watcher) connectOnce(ctx context.Context) error {
 
 // subscribeAll connects, subscribes to all channels and reads their members.
 func (w *watcher) subscribeAll(ctx context.Context) error {
-	err := w.call(ctx, wire.Request{Type: wire.TypeConnect, Client: w.name, User: w.name}, nil)
+	err := w.call(ctx, wire.Request{Type: wire.TypeConnect, Client: w.name, Token: tokenOf(w.name)}, nil)
 	for i := 0; err == nil && i < len(w.channels); i++ {
 		key := viewKey{w.name, w.channels[i]}
 		ofUser := strings.HasPrefix(key.channel, userPrefix)
