@@ -26,8 +26,9 @@
 // clients. The last part is a series of kills. It measures how long the clients of a killed broker
 // are reported present.
 //
-// Some channels have a state, and some clients follow and change it: they compete for seats of a
-// group with a limit, count within bounds, compare and set, renew leases, and own a field each. The
+// Some channels have a state, and some clients follow and change it: they claim seats of a group
+// with a limit, count within bounds, compare and set, renew leases, and own a field each. Where
+// pushes are durable, their updates are, too. The brokers have a namespace, and verify tokens. The
 // updates and refusals that they receive are compared with the log of the store, which the program
 // reads from Redis, and their fields with those of the store. A row is RED if an update is not in
 // the log, except where Redis lost it and it was not durable; if a follower missed a change that
@@ -48,6 +49,7 @@
 //	publisher.go       the backend; push.go: one call of it
 //	journal.go         acknowledgements and arrivals
 //	verdict.go         compares the two; losses.go explains losses
+//	token.go           the tokens of all clients
 //	ghosts.go          clients that die with their broker; leftovers.go: state after all have left
 //	watcher.go         a presence watcher; presencejournal.go: the events that it received
 //	watchers.go        the watchers of a scenario; presencecheck.go checks what they report

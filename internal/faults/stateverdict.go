@@ -39,7 +39,7 @@ const (
 	// lateBound is the most time from the end of a lease until it is published, while Redis can be
 	// reached: two servers that are dead wait for their turn, and a sweep that failed is repeated.
 	lateBound = 4 * time.Second
-	// stateGrace is the grace period of owned fields in a broker without namespaces.
+	// stateGrace is the grace period of owned fields in a namespace without a grace of its own.
 	stateGrace = 15 * time.Second
 	// resumeTime is the most time from connecting to the end of the grace period, apart from the time
 	// in which Redis cannot be reached.

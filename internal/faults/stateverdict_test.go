@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -216,6 +217,34 @@ func TestStateCounts(t *testing.T) {
 			}
 			s.refuse(ifID("seat/5", 0), r)
 		}, stateCounts{}},
+		"full by the rule": {func(s *stateTest) {
+			r := stateRefusal{code: wire.Full, group: seatGroup, max: seatRuleLimit, fields: map[string]*state.Shown{}}
+			for _, seat := range []string{"seat/1", "seat/2", "seat/3", "seat/4", "seat/5", "seat/6"} {
+				r.fields[seat] = &state.Shown{ID: s.set(seat, "1"), Value: []byte("1")}
+			}
+			s.refuse(ifID("seat/7", 0), r)
+			r.fields = maps.Clone(r.fields)
+			delete(r.fields, "seat/1")
+			s.refuse(ifID("seat/7", 0), r) // it shows only five
+		}, wrong},
+		"over the limit of the rule": {func(s *stateTest) {
+			for _, seat := range []string{"seat/1", "seat/2", "seat/3", "seat/4", "seat/5", "seat/6"} {
+				s.set(seat, "1")
+			}
+			s.unseen = true
+			s.pages("a", "room", s.set("seat/7", "1"), nil, s.now)
+		}, stateCounts{Oversold: 1}},
+
+		"claimed by the same user":               {func(s *stateTest) { s.claim("amy/tab"); s.claim("amy/phone"); s.claim(backendName) }, stateCounts{}},
+		"claimed by another user":                {func(s *stateTest) { s.claim("amy/tab"); s.claim("bob/tab") }, wrong},
+		"claimed by the backend":                 {func(s *stateTest) { s.claim(backendName); s.claim("bob/tab") }, wrong},
+		"claimed after it was removed":           {func(s *stateTest) { s.claim("amy/tab"); s.remove("amy/phone"); s.claim("bob/tab") }, stateCounts{}},
+		"removed by another user":                {func(s *stateTest) { s.claim("amy/tab"); s.remove("bob/tab") }, wrong},
+		"refused because another user holds it":  {func(s *stateTest) { s.refuseClaim("bob/tab", s.claim("amy/tab")) }, stateCounts{}},
+		"refused because the backend holds it":   {func(s *stateTest) { s.refuseClaim("bob/tab", s.claim(backendName)) }, stateCounts{}},
+		"refused although the user holds it":     {func(s *stateTest) { s.refuseClaim("amy/phone", s.claim("amy/tab")) }, wrong},
+		"refused although the backend may write": {func(s *stateTest) { s.refuseClaim(backendName, s.claim("amy/tab")) }, wrong},
+
 		"limit": {func(s *stateTest) {
 			id := s.set("count/0", "6")
 			u := update{add: map[string]addition{"count/0": {By: 1, Max: countLimit}}}
@@ -272,6 +301,30 @@ func TestStateCounts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// claim records that a client, or the backend, has set seat/1.
+func (s *stateTest) claim(by string) (id int64) {
+	e := state.Entry{Set: values("seat/1", "1")}
+	if by != backendName {
+		e.By = by
+	}
+	id = s.accept(update{set: map[string]string{"seat/1": "1"}}, e)
+	s.calls[len(s.calls)-1].by = by
+	return id
+}
+
+// remove records that a client has removed seat/1.
+func (s *stateTest) remove(by string) {
+	s.accept(update{del: []string{"seat/1"}}, state.Entry{Del: []string{"seat/1"}, By: by})
+	s.calls[len(s.calls)-1].by = by
+}
+
+// refuseClaim records that a client may not set seat/1, which another one set under the id.
+func (s *stateTest) refuseClaim(by string, id int64) {
+	u := update{set: map[string]string{"seat/1": "2"}}
+	s.refuse(u, stateRefusal{code: wire.Conflict, fields: shown("seat/1", &state.Shown{ID: id, Value: []byte("1")})})
+	s.calls[len(s.calls)-1].by = by
 }
 
 // leave ends the field of the follower, because it has left.
