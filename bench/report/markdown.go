@@ -25,10 +25,14 @@ func writeMarkdown(w io.Writer, r Run, plots map[string][]plot, million string) 
 	p("%s\n", methodText)
 	p("## Targets\n")
 	var rows [][]string
-	for _, v := range r.evaluate() {
+	verdicts := r.evaluate()
+	for _, v := range verdicts {
 		rows = append(rows, v.cells())
 	}
 	writeTable(w, targetHead, rows)
+	if left := len(Targets) - len(verdicts); left > 0 {
+		p("\nThis run does not have all scenarios: it says nothing about %s.", plural(left, "other target"))
+	}
 	p("\nRatios are computed round by round; the figure itself is in parentheses. A curve counts as flat if its last point is at most %g times its first.", flatLimit)
 	if million == "" {
 		million = "not measured."

@@ -108,10 +108,12 @@ type verdict struct {
 	bestFigure figure
 }
 
-// evaluate compares the run with all targets.
+// evaluate compares the run with the targets of its scenarios.
 func (r Run) evaluate() (all []verdict) {
 	for _, t := range Targets {
-		all = append(all, r.evaluateTarget(t))
+		if v := r.evaluateTarget(t); v.reason != notRun {
+			all = append(all, v)
+		}
 	}
 	return all
 }
@@ -171,6 +173,9 @@ func (v verdict) outcome() string {
 	return "**missed**"
 }
 
+// notRun is the reason for a scenario that this run does not have.
+const notRun = "the scenario was not run"
+
 // missingReason returns the reason why a system has no result. A text of Invalid begins with
 // "SCENARIO, SYSTEM, round", with "SCENARIO, SYSTEM at POINT, round", or with "SYSTEM:".
 func (r Run) missingReason(scenario, system string) string {
@@ -182,7 +187,7 @@ func (r Run) missingReason(scenario, system string) string {
 	}
 	switch systems := r.systems(scenario); {
 	case len(systems) == 0:
-		return "the scenario was not run"
+		return notRun
 	case slices.Contains(systems, system):
 		return "this point was not in this run"
 	}
