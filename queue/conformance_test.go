@@ -105,6 +105,7 @@ var conformance = []struct {
 	{"durable", testDurable},
 	{"state: operations", testStateOperations},
 	{"state: conditions", testStateConditions},
+	{"state: conditions on groups", testStateGroupConditions},
 	{"state: claims, parents and groups", testStateRules},
 	{"state: refusals with large fields", testStateLargeRefusals},
 	{"state: counters", testStateCounter},

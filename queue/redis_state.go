@@ -72,6 +72,8 @@ func appendCondition(p *packer, c state.Condition) {
 	t.integer(int64(c.Kind))
 	if c.Kind == state.IsID {
 		addText(&t, decimal(c.ID)) // the script compares the text of ids
+	} else if c.Kind == state.AtMost {
+		t.integer(int64(c.Max))
 	}
 	t.finish()
 }

@@ -143,6 +143,10 @@ func (r *stateRun) randomUpdate() *state.Update {
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, i := range names[:pick(r, 0, 0, 0, 0, 1, 2)] {
 		c := state.Condition{Field: randomFields[i], Kind: state.ConditionKind(r.IntN(3)), ID: 5}
+		if group := state.Group(c.Field); group != "" && r.IntN(4) == 0 {
+			u.If = append(u.If, state.Condition{Field: group, Kind: state.AtMost, Max: r.IntN(3)})
+			continue
+		}
 		if at := r.IntN(len(r.ids) + 1); at < len(r.ids) {
 			c.Field, c.ID = r.read[at], r.ids[at]
 		}

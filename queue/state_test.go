@@ -91,6 +91,36 @@ func testStateConditions(t *testing.T, open opener) {
 	}
 }
 
+// testStateGroupConditions checks conditions on the number of fields of a group, one of them due.
+func testStateGroupConditions(t *testing.T, open opener) {
+	f := open(t, Options{})
+	f.advance(t, 0)
+	short := set("seat/3", "1")
+	short.TTL = time.Minute
+	must(f.update(t, set("seat/1", "1"), set("seat/2", "1"), short, set("seats", "1"), set("$max/seat/", "9")))(t)
+	try := func(most int, code wire.ErrorCode) {
+		t.Helper()
+		u := &state.Update{
+			Ops: []state.Op{set("n", strconv.Itoa(most))}, Writer: state.BackendHolder,
+			If: []state.Condition{{Field: "seat/", Kind: state.AtMost, Max: most}, {Field: "seats", Kind: state.Exists}},
+		}
+		got, err := f.AppendChannel(t.Context(), ChannelPush{Channel: room, Update: u})
+		if code == "" {
+			ok(t, err)
+			return
+		}
+		equal(t, "id", got.ID, 0)
+		refusal := wantRefusal(t, "a group that is too large", err, code)
+		equal(t, "group and limit", fmt.Sprint(refusal.Group, refusal.Max, len(refusal.Fields)), fmt.Sprint("seat/", most, 0))
+	}
+	try(3, "")
+	try(2, wire.Full)
+	try(0, wire.Full)
+	f.advance(t, time.Minute)
+	try(2, "")
+	try(1, wire.Full)
+}
+
 // testStateLargeRefusals checks that a refusal holds about 32 KiB of values, in the order of names.
 func testStateLargeRefusals(t *testing.T, open opener) {
 	f := open(t, Options{})

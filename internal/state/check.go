@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"strconv"
+	"strings"
 )
 
 func (a *update) check() error {
@@ -37,6 +38,8 @@ func (a *update) checkConditions() error {
 			ok = f != nil && f.ID == cond.ID
 		case IsAbsent:
 			ok = f == nil
+		case AtMost:
+			continue
 		}
 		if !ok {
 			if differ == nil {
@@ -46,9 +49,28 @@ func (a *update) checkConditions() error {
 		}
 	}
 	if differ == nil {
-		return nil
+		return a.checkGroupSizes()
 	}
 	return Refuse(Unmet, Details{Field: first, Fields: differ})
+}
+
+// checkGroupSizes checks the conditions on groups.
+func (a *update) checkGroupSizes() error {
+	for _, cond := range a.If {
+		if cond.Kind != AtMost {
+			continue
+		}
+		n := 0
+		for name := range a.fields {
+			if strings.HasPrefix(name, cond.Field) {
+				n++
+			}
+		}
+		if n > cond.Max {
+			return Refuse(GroupFull, Details{Other: cond.Field, N: int64(n), Max: int64(cond.Max)})
+		}
+	}
+	return nil
 }
 
 // planAll checks each operation against its field.

@@ -26,7 +26,8 @@
 //  3. An update of a client whose generation is lower than the recorded one, or has ended, is
 //     refused. A generation that has ended with its server goes on when another server holds the
 //     connection.
-//  4. All conditions are checked; the refusal lists every field that does not meet one.
+//  4. All conditions are checked; the refusal lists every field that does not meet one. Conditions
+//     on groups are checked after those on fields.
 //  5. The operations are checked one after the other, in the order of the update. If it has a
 //     counter, the operation that takes the numbers is the first, and the others get the numbers.
 //  6. The limits are checked: owned fields, groups in the order of their first addition, fields,

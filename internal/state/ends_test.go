@@ -37,7 +37,7 @@ func TestExpiredIsAbsent(t *testing.T) {
 		t.Errorf("readers see %v", names)
 	}
 	bob := from("bob", 1, set("seat/1", "2").claimed().max(1))
-	bob.If = []Condition{{"seat/1", IsAbsent, 0}}
+	bob.If = []Condition{{Field: "seat/1", Kind: IsAbsent}}
 	x.expect(x.apply(bob), `{"gone":{"seat/1":"expired"},"set":{"seat/1":2},"by":"bob"}`)
 	x.expect(x.at(99).sweep(), "")
 }

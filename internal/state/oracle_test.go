@@ -205,11 +205,16 @@ func (o *oracle) conditions(u *Update) *oracleRefusal {
 	r := &oracleRefusal{code: wire.Conflict}
 	for _, cond := range u.If {
 		f, found := o.fields[cond.Field]
-		if cond.Kind == Exists && found || cond.Kind == IsAbsent && !found || cond.Kind == IsID && found && f.id == cond.ID {
+		if cond.Kind == AtMost || cond.Kind == Exists && found || cond.Kind == IsAbsent && !found || cond.Kind == IsID && found && f.id == cond.ID {
 			continue
 		}
 		if r.fields = append(r.fields, cond.Field); len(r.fields) == 1 {
 			r.field = cond.Field
+		}
+	}
+	for _, cond := range u.If {
+		if cond.Kind == AtMost && r.fields == nil && countFields(o.fields, cond.Field) > cond.Max {
+			return &oracleRefusal{code: wire.Full, group: cond.Field, limit: cond.Max}
 		}
 	}
 	if r.fields == nil {

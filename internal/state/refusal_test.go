@@ -19,10 +19,10 @@ func TestRefusals(t *testing.T) {
 		update Update
 		want   string // the error, and the `fields`, `group` and `max` of the event
 	}{
-		{"condition id", Update{If: []Condition{{"n", IsID, 7}}}, `conflict: field n: it does not meet the condition {"n":[1,5]}`},
-		{"condition absent", Update{If: []Condition{{"n", IsAbsent, 0}}}, `conflict: field n: it does not meet the condition {"n":[1,5]}`},
-		{"condition exists", Update{If: []Condition{{"x", Exists, 0}}}, `conflict: field x: it does not meet the condition {"x":null}`},
-		{"all conditions are shown", Update{If: []Condition{{"n", Exists, 0}, {"x", IsID, 1}, {"s", IsAbsent, 0}}},
+		{"condition id", Update{If: []Condition{{Field: "n", ID: 7}}}, `conflict: field n: it does not meet the condition {"n":[1,5]}`},
+		{"condition absent", Update{If: []Condition{{Field: "n", Kind: IsAbsent}}}, `conflict: field n: it does not meet the condition {"n":[1,5]}`},
+		{"condition exists", Update{If: []Condition{{Field: "x", Kind: Exists}}}, `conflict: field x: it does not meet the condition {"x":null}`},
+		{"all conditions are shown", Update{If: []Condition{{Field: "n", Kind: Exists}, {Field: "x", ID: 1}, {Field: "s", Kind: IsAbsent}}},
 			`conflict: field x: it does not meet the condition {"s":[1,"x"],"x":null}`},
 		{"claim", from("amy", 1, set("n", "1").claimed()), `conflict: field n: another user holds it {"n":[1,5]}`},
 		{"claim to delete", from("amy", 1, del("n").claimed()), `conflict: field n: another user holds it {"n":[1,5]}`},
@@ -95,7 +95,7 @@ func TestPrecedence(t *testing.T) {
 	x.end("amy", 1)
 	u := from("amy", 1, touch("absent", 0), set("held", "2").claimed(), add("text", 1, 0, 9), add("n", 11, 0, 9),
 		set("part", "1").ofHeld("m"), set("a/2", "1").own(0).max(1))
-	u.If = []Condition{{"held", IsAbsent, 0}}
+	u.If = []Condition{{Field: "held", Kind: IsAbsent}}
 	u.Limits = Limits{Fields: 5, Bytes: 10, Owned: 1}
 	for _, step := range []struct {
 		want   string

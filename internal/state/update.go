@@ -110,13 +110,18 @@ const (
 	IsID     ConditionKind = iota // the field is live and has the id
 	IsAbsent                      // the field is not live
 	Exists                        // the field is live
+	AtMost                        // the group Field has at most Max live fields, see Condition.Max
 )
 
-// Condition is a requirement on one field.
+// Condition is a requirement on one field, or on a group.
 type Condition struct {
-	Field string
+	Field string // a name that ends with a slash is a group, with AtMost
 	Kind  ConditionKind
-	ID    int64
+	ID    int64 // with IsID
+	// Max is the most fields of the group before the operations, with AtMost. So an update can lower a
+	// limit only if the group fits it: Op.GroupMax is checked if the update adds to the group. The
+	// refusal has the code Full, and shows no fields.
+	Max int
 }
 
 // Holders of fields. The prefix keeps users and clients apart.

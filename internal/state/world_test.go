@@ -280,7 +280,13 @@ func (w *world) checkNumbers(u *Update, numbers map[string]int64) {
 }
 
 func (w *world) condition(field string) Condition {
-	c := Condition{Field: field, Kind: ConditionKind(w.IntN(3))}
+	c := Condition{Field: field, Kind: ConditionKind(w.IntN(4))}
+	if c.Kind == AtMost {
+		if c.Field = Group(field); c.Field == "" {
+			return Condition{Field: field, Kind: Exists}
+		}
+		c.Max = w.IntN(4)
+	}
 	if c.Kind == IsID {
 		if c.ID = w.id; w.chance(2) {
 			c.ID = w.oracle.fields[field].id

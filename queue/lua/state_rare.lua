@@ -248,10 +248,22 @@ local function define_rare()
 		end
 	end
 
+	-- Returns how many fields a group has before the operations.
+	local function count_group(group)
+		-- The group ends with a slash, and '0' is the next byte.
+		local n = c.blank and 0 or call('ZLEXCOUNT', c.names, '[' .. group, '(' .. sub(group, 1, -2) .. '0')
+		for _, name in ipairs(c.touched) do -- fields that were due
+			if sub(name, 1, #group) == group then
+				n = n - 1
+			end
+		end
+		return n
+	end
+
 	return {
 		touch = touch, touch_owner = touch_owner, note = note, load = load, load_names = load_names, sort = sort,
 		owner = owner, load_owners = load_owners, grow = grow, parts_of = parts_of, set_parent = set_parent,
-		remove = remove, end_field = end_field, clear = clear, expire = expire,
+		remove = remove, end_field = end_field, clear = clear, expire = expire, count_group = count_group,
 	}
 end
 

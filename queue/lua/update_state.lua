@@ -12,8 +12,8 @@
 --           as JSON, numbers that the first operation takes from a counter, argument of another
 --           piece. An operation is {field, kind, value, lease in ms, claim, group limit, own,
 --           grace, parent, held parent, by, min, max, holder, numbered}, a condition is {field,
---           kind, id}; see appendUpdate in redis_state.go. Zero values are nil, and are left out at
---           the end
+--           kind, id or most fields}; see appendUpdate in redis_state.go. Zero values are nil, and
+--           are left out at the end
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
 -- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel, 3
@@ -31,7 +31,7 @@ local find = string.find
 local keys_per_channel = #KEYS / (#ARGV - 7)
 
 local function check_conditions(conditions)
-	local differ = {}
+	local differ, groups = {}, false
 	for i = 1, #conditions do
 		local name, kind, id = conditions[i][1], conditions[i][2], conditions[i][3]
 		local f = get(name)
@@ -40,6 +40,8 @@ local function check_conditions(conditions)
 			met = f and f.id == id
 		elseif kind == 1 then
 			met = not f
+		elseif kind == 3 then
+			met, groups = true, true
 		end
 		if not met then
 			differ[#differ + 1] = name
@@ -49,6 +51,15 @@ local function check_conditions(conditions)
 		local r = refuse('condition', differ[1])
 		r[6] = differ
 		return r
+	end
+	for i = 1, groups and #conditions or 0 do
+		if conditions[i][2] == 3 then
+			local group, most = conditions[i][1], conditions[i][3] or 0
+			local n = rare().count_group(group)
+			if n > most then
+				return {'group', '', group, n, most, {}}
+			end
+		end
 	end
 end
 
