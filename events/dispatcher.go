@@ -73,6 +73,8 @@ type Options struct {
 	Sender Sender
 	// Wanted are the kinds of events to send. Zero means all.
 	Wanted []Kind
+	// Translate makes other events than fields_gone in some channels. Zero means none.
+	Translate Translate
 	// Batch is the largest number of events in one delivery. Zero means 100.
 	Batch int
 	// MaxAge is how long an event is retried. Zero means 24 h.

@@ -28,6 +28,7 @@ func TestDispatcher(t *testing.T) {
 		{"a sweep walks over many entries page by page", testSweepPages},
 		{"unacknowledged messages", testUndelivered},
 		{"fields that end", testFieldsGone},
+		{"own events of fields that end", testTranslate},
 		{"fields that end are found without a call", testFieldsSwept},
 		{"the tracking of fields that are not wanted ends", testFieldsUnwanted},
 		{"a failing truth is queried again", testTruthFails},

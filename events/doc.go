@@ -45,6 +45,9 @@
 // the reported position. The position is the fencing token: if two processes check a channel, one
 // of them changes nothing.
 //
+// [Options].Translate may make other events of the messages of a channel: those of a system that
+// keeps the channel, such as hold_expired.
+//
 // So a message makes one event, whichever process has written it, if a check follows.
 // [Dispatcher.SweepRound] schedules the checks that are missing: it walks over the tracked channels
 // and compares their logs and states with what was reported. The tracking ends when a channel had

@@ -32,7 +32,7 @@ func (d *Dispatcher) checkFields(ctx context.Context, claims []Claim) (results [
 		switch {
 		case parseErr != nil: // the store has lost the record
 			results = append(results, FieldsResult{Claim: Claim{Entry: c.Entry, Token: c.Token}})
-		case !d.wants(FieldsGone):
+		case !d.wants(endKinds...):
 			results = append(results, FieldsResult{Claim: c, Before: tracked.Reported, Reported: tracked.Reported, Untrack: true})
 		default:
 			checked, positions = append(checked, c), append(positions, FieldsPosition{c.Entry[2:], tracked.Reported})
@@ -46,12 +46,18 @@ func (d *Dispatcher) checkFields(ctx context.Context, claims []Claim) (results [
 			err = ended.Err
 			continue
 		}
-		results = append(results, fieldsResult(checked[i], positions[i], ended))
+		result := fieldsResult(checked[i], positions[i], ended)
+		var translateErr error
+		if result.Events, translateErr = d.endedEvents(ctx, positions[i].Channel, ended.Messages); translateErr != nil {
+			err = translateErr
+			continue
+		}
+		results = append(results, result)
 	}
 	return results, err
 }
 
-// fieldsResult returns the result for a claim.
+// fieldsResult returns the result for a claim, without its events.
 func fieldsResult(c Claim, position FieldsPosition, ended EndedFields) FieldsResult {
 	r := FieldsResult{Claim: c, Before: position.After, Reported: max(position.After, ended.Upto), Empty: ended.Empty, Next: ended.Due}
 	if ended.Last > r.Reported { // the channel was not empty in between, perhaps
@@ -60,18 +66,12 @@ func fieldsResult(c Claim, position FieldsPosition, ended EndedFields) FieldsRes
 	if ended.More {
 		r.Next = 1
 	}
-	for _, m := range ended.Messages {
-		r.Events = append(r.Events, NewEvent{
-			ID:   hash(byLogID, position.Channel, decimal(m.ID)), // the same in a repeated check
-			Body: body(fieldsEvent{Type: FieldsGone, Channel: position.Channel, Message: m.ID, Cleared: m.Cleared, Gone: m.Gone}),
-		})
-	}
 	return r
 }
 
 // sweepFields takes the next page of the tracked channels of a shard, and schedules their checks.
 func (d *Dispatcher) sweepFields(ctx context.Context, shard int) (report Report, err error) {
-	if !d.wants(FieldsGone) {
+	if !d.wants(endKinds...) {
 		return report, nil
 	}
 	tracked, next, err := d.opts.Store.TrackedChannels(ctx, shard, d.tracked[shard], pageSize)

@@ -25,10 +25,15 @@ const (
 	MessageUndelivered Kind = "message_undelivered"
 	// FieldsGone means that fields of a channel's state have ended by themselves.
 	FieldsGone Kind = "fields_gone"
+	// HoldExpired means that a hold of places was not confirmed in time, see package kit/hold.
+	HoldExpired Kind = "hold_expired"
 )
 
+// endKinds are the kinds of events about fields that end.
+var endKinds = []Kind{FieldsGone, HoldExpired}
+
 // Kinds contains all kinds of events.
-var Kinds = []Kind{UserOnline, UserOffline, ChannelOccupied, ChannelVacated, MessageUndelivered, FieldsGone}
+var Kinds = []Kind{UserOnline, UserOffline, ChannelOccupied, ChannelVacated, MessageUndelivered, FieldsGone, HoldExpired}
 
 // CheckKinds returns an error that names the first unknown kind.
 func CheckKinds(kinds []Kind) error {

@@ -28,7 +28,7 @@ const (
 // has fields. The errors are in the order of the channels; an error is ErrFull if too many channels
 // are tracked.
 func (r *Recorder) TrackFields(ctx context.Context, channels ...string) []error {
-	if !r.wants(FieldsGone) {
+	if !r.wants(endKinds...) {
 		return make([]error, len(channels))
 	}
 	checks := make([]FieldsCheck, len(channels))
@@ -49,7 +49,7 @@ type FieldsDue struct {
 // of a channel's state. Without the call, fields that have ended are reported later, by a
 // SweepRound.
 func (r *Recorder) FieldsDue(ctx context.Context, dues ...FieldsDue) []error {
-	if !r.wants(FieldsGone) {
+	if !r.wants(endKinds...) {
 		return make([]error, len(dues))
 	}
 	checks := make([]FieldsCheck, len(dues))

@@ -1,6 +1,8 @@
 package events
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -24,6 +26,43 @@ func (h *harness) wantFields(what string, want ...string) {
 		got = append(got, e.text())
 	}
 	equal(h.t, what, fmt.Sprintf("%q", got), fmt.Sprintf("%q", want))
+}
+
+// testTranslate checks events of a system's own in place of fields_gone.
+func testTranslate(t *testing.T, open openFunc) {
+	fail := true
+	translate := func(_ context.Context, channel string, messages []EndedMessage) (list []OwnEvent, ours bool, err error) {
+		if channel != "hold:play" {
+			return nil, false, nil
+		}
+		if fail {
+			fail = false
+			return nil, true, errors.New("the store is busy")
+		}
+		for _, m := range messages {
+			for field := range m.Gone {
+				e := fieldsEvent{Type: HoldExpired, Channel: field, Message: m.ID}
+				list = append(list, OwnEvent{Kind: HoldExpired, Message: m.ID, Name: field, Body: e},
+					OwnEvent{Kind: UserOnline, Message: m.ID, Name: "not wanted", Body: e})
+			}
+		}
+		return list, true, nil
+	}
+	h := newHarness(t, open, func(o *Options) { o.Translate, o.Wanted = translate, []Kind{HoldExpired} })
+	ok(t, h.TrackFields(t.Context(), "hold:play", "room")[0])
+	now := h.storeNow(t)
+	for _, channel := range []string{"hold:play", "room"} {
+		h.truth.setFields(channel, func(f *fakeFields) {
+			f.log, f.due = []EndedMessage{gone(firstID, "$$live:bob/1", "expired")}, now+time.Hour.Milliseconds()
+		})
+		ok(t, h.FieldsDue(t.Context(), FieldsDue{channel, now})[0])
+	}
+	if _, err := h.DueRound(t.Context()); err == nil {
+		t.Error("the error of Translate is lost")
+	}
+	h.advance(t, time.Hour)
+	h.runRounds()
+	h.wantFields("own events", "hold_expired $$live:bob/1 4503599627370496 false map[]")
 }
 
 const firstID = 1 << 52 // later than the position of a newly tracked channel
