@@ -26,6 +26,8 @@ var mayImport = map[string][]string{
 	"registry":              {"internal/redispipe"},
 	"queue":                 {"internal/redispipe", "internal/state"},
 	"kit/index":             {"internal/redispipe"},
+	"kit/hold":              {"internal/payload", "internal/state", "internal/wire", "queue", "events", "broker", "broker/api", "broker/namespace", "broker/session"},
+	"kit/kittest":           {"broker", "client", "internal/await", "internal/redispipe", "internal/redistest", "queue", "registry"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/recording":      {"registry", "queue", "events"},
@@ -33,6 +35,7 @@ var mayImport = map[string][]string{
 	"janitor":               {"internal/latency", "internal/loglimit", "internal/state", "registry", "queue", "events", "janitor/task"}, // it runs the rounds of events
 	"janitor/task":          {},                                                                                                         // packages with checks and rounds import it
 	"client":                {"internal/state", "internal/wire"},
+	"client/hold":           {"client"},
 	"bench":                 {"client", "internal/freeport", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
 	"bench/swarm":           {"internal/wire", "broker/dialect/*"},

@@ -14,6 +14,7 @@ import (
 	"switchboard/events/recording"
 	"switchboard/events/truth"
 	"switchboard/janitor"
+	"switchboard/kit/hold"
 	"switchboard/webhook"
 )
 
@@ -63,7 +64,7 @@ func SetAckDeadline(settings configs.Webhooks, store events.Store) func(context.
 // writes.
 func FieldEnds(settings configs.Webhooks, store events.Store, epoch func() uint64, log zerolog.Logger) delivery.FieldEnds {
 	wanted := settings.Kinds()
-	if !settings.Enabled() || wanted != nil && !slices.Contains(wanted, events.FieldsGone) {
+	if !settings.Enabled() || wanted != nil && !slices.Contains(wanted, events.FieldsGone) && !slices.Contains(wanted, events.HoldExpired) {
 		return nil
 	}
 	return recording.NewFields(events.NewRecorder(store, wanted), epoch, log)
@@ -90,6 +91,7 @@ func NewDispatcher(
 	}
 	opts := settings.Dispatcher()
 	opts.Store, opts.Truth, opts.Sender = store, truth.New(r, q), sender
+	opts.Translate = hold.Events(q)
 	opts.Logger, opts.Registerer = log, metrics
 	if d, err = events.NewDispatcher(opts); err != nil {
 		return nil, nil, err

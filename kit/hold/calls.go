@@ -1,0 +1,123 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"switchboard/broker/api"
+	"switchboard/internal/wire"
+)
+
+// calls returns the HTTP calls.
+func (h *Holds) calls() []api.Call {
+	return []api.Call{
+		{Pattern: "PUT /v1/holds/{resource}", Scope: api.ScopePush, Handle: h.putCall},
+		{Pattern: "GET /v1/holds/{resource}", Scope: api.ScopeRead, Handle: h.getCall},
+		{Pattern: "DELETE /v1/holds/{resource}", Scope: api.ScopePush, Handle: h.deleteCall},
+		{Pattern: "POST /v1/holds/query", Scope: api.ScopeRead, Handle: h.queryCall},
+		{Pattern: "POST /v1/holds/{resource}/holds", Scope: api.ScopePush, Handle: h.takeCall(Held)},
+		{Pattern: "POST /v1/holds/{resource}/sales", Scope: api.ScopePush, Handle: h.takeCall(Sold)},
+		{Pattern: "GET /v1/holds/{resource}/holds/{id}", Scope: api.ScopeRead, Handle: h.getHoldCall},
+		{Pattern: "POST /v1/holds/{resource}/holds/{id}/renew", Scope: api.ScopePush, Handle: changeCall(h.Renew)},
+		{Pattern: "POST /v1/holds/{resource}/holds/{id}/confirm", Scope: api.ScopePush, Handle: changeCall(h.Confirm)},
+		{Pattern: "POST /v1/holds/{resource}/holds/{id}/release", Scope: api.ScopePush, Handle: changeCall(h.Release)},
+		{Pattern: "GET /v1/holds/{resource}/users/{user}", Scope: api.ScopeRead, Handle: h.userCall},
+	}
+}
+
+func (h *Holds) putCall(r *http.Request) (any, error) {
+	var req PutRequest
+	if err := api.DecodeBody(r, &req); err != nil {
+		return nil, err
+	}
+	var err error
+	if req.Version, err = version(r); err != nil {
+		return nil, err
+	}
+	return answer(h.Put(r.Context(), r.PathValue("resource"), req))
+}
+
+func (h *Holds) getCall(r *http.Request) (any, error) {
+	return answer(h.Status(r.Context(), r.PathValue("resource")))
+}
+
+func (h *Holds) deleteCall(r *http.Request) (any, error) {
+	v, err := version(r)
+	if err != nil {
+		return nil, err
+	}
+	return answer(struct{}{}, h.Delete(r.Context(), r.PathValue("resource"), v))
+}
+
+func (h *Holds) queryCall(r *http.Request) (any, error) {
+	var req struct {
+		Resources []string `json:"resources"`
+	}
+	if err := api.DecodeBody(r, &req); err != nil {
+		return nil, err
+	}
+	list, err := h.Statuses(r.Context(), req.Resources)
+	return answer(map[string]any{"resources": list}, err)
+}
+
+func (h *Holds) takeCall(as State) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		var req TakeRequest
+		if err := api.DecodeBody(r, &req); err != nil {
+			return nil, err
+		}
+		if as == Sold {
+			return answer(h.Sell(r.Context(), r.PathValue("resource"), req))
+		}
+		return answer(h.Hold(r.Context(), r.PathValue("resource"), req))
+	}
+}
+
+func (h *Holds) getHoldCall(r *http.Request) (any, error) {
+	return answer(h.Get(r.Context(), r.PathValue("resource"), r.PathValue("id")))
+}
+
+// changeCall returns a call that changes a hold. Its body, {"durable":true}, may be missing.
+func changeCall(change func(context.Context, Change) (*Hold, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		var req struct {
+			Durable bool `json:"durable"`
+		}
+		if r.ContentLength != 0 {
+			if err := api.DecodeBody(r, &req); err != nil && !errors.Is(err, io.EOF) {
+				return nil, err
+			}
+		}
+		return answer(change(r.Context(), Change{Resource: r.PathValue("resource"), ID: r.PathValue("id"), Durable: req.Durable}))
+	}
+}
+
+func (h *Holds) userCall(r *http.Request) (any, error) {
+	user, err := api.PathName(r, "user")
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.Of(r.Context(), r.PathValue("resource"), user)
+	return answer(map[string]any{"holds": list}, err)
+}
+
+// version returns the version that If-Match or If-None-Match asks for (RFC 9110 §13.1), or nil. It
+// is the id in quotes; the quotes may be missing. If-None-Match: * is version 0, no resource.
+func version(r *http.Request) (*int64, error) {
+	if r.Header.Get("If-None-Match") == "*" {
+		return new(int64), nil
+	}
+	text := r.Header.Get("If-Match")
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64)
+	if err != nil || n <= 0 {
+		return nil, wire.Errorf(wire.BadRequest, "If-Match: %.40q is not a version", text)
+	}
+	return &n, nil
+}

@@ -1,0 +1,153 @@
+package hold
+
+import (
+	"context"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+)
+
+// Get returns a hold or a sale, live or ended.
+func (h *Holds) Get(ctx context.Context, resource, id string) (*Hold, error) {
+	v, r, err := h.readHold(ctx, resource, id)
+	if err != nil {
+		return nil, err
+	}
+	return v.show(r), nil
+}
+
+// Change says which hold an operation changes.
+type Change struct {
+	Resource string
+	ID       string
+	User     *string // if set, holds of other users are NotFound
+	Durable  bool    // waits until a replica has the change
+}
+
+// Renew makes a hold last for its hold time from now on, but not beyond its longest life. It never
+// shortens a hold. A hold that was sold stays as it is.
+func (h *Holds) Renew(ctx context.Context, c Change) (*Hold, error) {
+	return h.edit(ctx, "renew", c, func(v *view, r *storedRecord, shown *Hold) (*state.Update, error) {
+		switch shown.State {
+		case Sold:
+			return nil, nil
+		case Held:
+		default:
+			return nil, ended(shown)
+		}
+		until := min(v.clock+v.resource.holdTime(h.opts).Milliseconds(), r.Last)
+		if until <= shown.Until {
+			if shown.Until >= r.Last {
+				return nil, &wire.DetailedError{Err: wire.Errorf(wire.OutOfRange, "hold %s has reached its longest life", r.id), Data: shown}
+			}
+			return nil, nil
+		}
+		lease := millis(until - v.clock)
+		u := r.ifLive()
+		u.Ops = []state.Op{
+			{Field: recordField(r.id), Kind: state.Touch, TTL: lease + millis(r.After)},
+			{Field: liveField(r.User, r.id), Kind: state.Touch, TTL: lease},
+		}
+		for _, name := range r.Seats {
+			u.Ops = append(u.Ops, state.Op{Field: seatField(name), Kind: state.Touch, TTL: lease})
+		}
+		shown.Until = until
+		return u, nil
+	})
+}
+
+// Confirm turns a hold into a sale. Call it after your database has the sale. If it is already
+// sold, nothing happens. If the hold has ended, the error is Expired, with the hold as facts.
+func (h *Holds) Confirm(ctx context.Context, c Change) (*Hold, error) {
+	return h.edit(ctx, "confirm", c, func(v *view, r *storedRecord, shown *Hold) (*state.Update, error) {
+		switch shown.State {
+		case Sold:
+			return nil, nil
+		case Held:
+		default:
+			return nil, ended(shown)
+		}
+		return r.sell(v, shown), nil
+	})
+}
+
+// Release ends a hold or a sale. If it has ended already, nothing happens, and the result says how
+// it ended.
+func (h *Holds) Release(ctx context.Context, c Change) (*Hold, error) {
+	return h.edit(ctx, "release", c, func(v *view, r *storedRecord, shown *Hold) (*state.Update, error) {
+		u := r.ifLive()
+		switch shown.State {
+		case Held:
+			u.Ops = append(u.Ops, state.Op{Field: liveField(r.User, r.id), Kind: state.Delete}) // with the seats
+		case Sold:
+			u.If = u.If[:1]
+			for _, name := range r.Seats {
+				u.Ops = append(u.Ops, state.Op{Field: seatField(name), Kind: state.Delete})
+			}
+		default:
+			return nil, nil
+		}
+		released := r.record
+		released.State, released.Ended, released.Last = Released, v.clock, 0
+		u.Ops = append(u.Ops, state.Op{Field: recordField(r.id), Kind: state.Set, Value: released.encode(), TTL: h.opts.Remember})
+		*shown = *released.show(r.id, v.name, nil, v.clock)
+		return u, nil
+	})
+}
+
+// ifLive returns an update without operations, with the conditions that the record has not changed,
+// and that the hold is live by the store's clock.
+func (r *storedRecord) ifLive() *state.Update {
+	return &state.Update{If: []state.Condition{
+		{Field: recordField(r.id), ID: r.field.ID}, {Field: liveField(r.User, r.id), Kind: state.Exists},
+	}}
+}
+
+// sell returns the update that turns a live hold into a sale, and changes shown. The seats become
+// parts of the record, so that they do not end with $$live:….
+func (r *storedRecord) sell(v *view, shown *Hold) *state.Update {
+	u := r.ifLive()
+	sold := r.record
+	sold.State, sold.Sold, sold.Last, sold.After = Sold, v.clock, 0, 0
+	u.Ops = []state.Op{
+		{Field: recordField(r.id), Kind: state.Set, Value: sold.encode()},
+		{Field: liveField(r.User, r.id), Kind: state.Delete},
+	}
+	for _, name := range r.Seats {
+		u.Ops = append(u.Ops, state.Op{Field: seatField(name), Kind: state.Set, Value: seatValue(Sold), Parent: recordField(r.id)})
+	}
+	*shown = *sold.show(r.id, v.name, nil, v.clock)
+	return u
+}
+
+// edit reads a hold, and writes the update that decide returns; nil means that nothing is to be
+// done. decide changes the hold that it receives to that after the update.
+func (h *Holds) edit(
+	ctx context.Context, operation string, c Change, decide func(*view, *storedRecord, *Hold) (*state.Update, error),
+) (*Hold, error) {
+	result, err := retry(ctx, func() (*Hold, error) {
+		v, r, err := h.readHold(ctx, c.Resource, c.ID)
+		if err != nil {
+			return nil, err
+		}
+		if c.User != nil && r.User != *c.User {
+			return nil, wire.Errorf(wire.NotFound, "resource %s: there is no hold %s", c.Resource, c.ID)
+		}
+		shown := v.show(r)
+		u, err := decide(v, r, shown)
+		switch {
+		case err != nil:
+			return nil, err
+		case u == nil:
+			err = h.sync(ctx, v, c.Durable)
+		default:
+			err = h.change(ctx, v, u, c.Durable)
+		}
+		if !stored(err) {
+			return nil, err
+		}
+		return shown, err
+	})
+	h.count(operation, err)
+	return result, err
+}

@@ -1,0 +1,214 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"switchboard/broker"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// Holds has the operations on resources, holds and sales. The errors of all operations are a
+// *wire.Error, a *wire.DetailedError with the facts, or an error of the store:
+//
+//   - BadRequest, TooLarge: the arguments are invalid
+//   - NotFound: there is no such resource, seat or hold
+//   - Conflict: the places are not free, the user has a hold, or the version differs
+//   - Full: fewer units are free than asked for
+//   - Expired: the hold has ended; the facts are a *Hold
+//   - OutOfRange: the hold has reached its longest life
+//   - Unavailable: others changed the resource all the time; try again
+//
+// With queue.ErrNotReplicated, the result is valid and stored, but no replica has confirmed it.
+type Holds struct {
+	host    *broker.Host
+	opts    Options
+	results *prometheus.CounterVec
+}
+
+// New returns the holds of a broker.
+func New(host *broker.Host, opts Options) (*Holds, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Holds{
+		host: host, opts: opts,
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "switchboard_holds_total", Help: "Operations on holds and sales, by result: ok, or the code of the error.",
+		}, []string{"operation", "result"}),
+	}, nil
+}
+
+// view is what an operation has read.
+type view struct {
+	name, channel string
+	clock         int64 // the store's clock, Unix ms
+	resource      *Resource
+	version       int64 // id of $resource; 0 without a resource
+	records       map[string]*storedRecord
+	read          queue.Outcome[queue.StatePage] // the second read
+}
+
+// storedRecord is a record with its field.
+type storedRecord struct {
+	record
+	id    string
+	field *state.Field
+}
+
+// live reports whether the record is of a hold that has not ended.
+func (v *view) live(r *storedRecord) bool { return r.State == Held && r.until(r.field) > v.clock }
+
+// show returns the hold of a record.
+func (v *view) show(r *storedRecord) *Hold { return r.show(r.id, v.name, r.field, v.clock) }
+
+// read reads a resource and the records with the ids. more are further reads of the channel in the
+// same round trip; the result of the first of them is in the view. It does not fail if the resource
+// does not exist.
+func (h *Holds) read(ctx context.Context, resource string, ids []string, more ...queue.StateRead) (*view, error) {
+	channel, err := channelOf(resource)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 1, 1+len(ids))
+	names[0] = resourceField
+	for _, id := range ids {
+		names = append(names, recordField(id))
+	}
+	reads := append([]queue.StateRead{{Channel: channel, Fields: names}}, more...)
+	for i := range reads {
+		reads[i].Channel = channel
+	}
+	pages := h.host.ReadStates(ctx, reads)
+	for _, p := range pages {
+		if p.Err != nil {
+			return nil, fmt.Errorf("read %s: %w", channel, p.Err)
+		}
+	}
+	v := &view{name: resource, channel: channel}
+	if len(pages) > 1 {
+		v.read = pages[1]
+	}
+	return v, v.parse(&pages[0].Value)
+}
+
+// parse parses the resource and the records of a page.
+func (v *view) parse(page *queue.StatePage) (err error) {
+	v.clock, v.records = page.Clock, make(map[string]*storedRecord)
+	for _, f := range page.Fields {
+		if f.Name == resourceField {
+			v.version = f.ID
+			if v.resource, err = parseResource(f.Field); err != nil {
+				return fmt.Errorf("%s of %s: %w", f.Name, v.channel, err)
+			}
+			continue
+		}
+		r, err := parseRecord(f.Field)
+		if err != nil {
+			return fmt.Errorf("%s of %s: %w", f.Name, v.channel, err)
+		}
+		id := idOf(f.Name)
+		v.records[id] = &storedRecord{*r, id, f.Field}
+	}
+	return nil
+}
+
+// readExisting is read, and NotFound if the resource does not exist.
+func (h *Holds) readExisting(ctx context.Context, resource string, ids []string, more ...queue.StateRead) (*view, error) {
+	v, err := h.read(ctx, resource, ids, more...)
+	if err == nil && v.resource == nil {
+		err = wire.Errorf(wire.NotFound, "there is no resource %s", resource)
+	}
+	return v, err
+}
+
+// readHold returns the record with the id. It is NotFound without one.
+func (h *Holds) readHold(ctx context.Context, resource, id string) (*view, *storedRecord, error) {
+	if err := checkID(id); err != nil {
+		return nil, nil, err
+	}
+	v, err := h.readExisting(ctx, resource, []string{id})
+	if err != nil {
+		return nil, nil, err
+	}
+	if r := v.records[id]; r != nil {
+		return v, r, nil
+	}
+	return nil, nil, wire.Errorf(wire.NotFound, "resource %s: there is no hold %s", resource, id)
+}
+
+// errChanged means that an operation must read again.
+var errChanged = errors.New("hold: what was read has changed")
+
+// retry calls try until it returns another error than errChanged. It waits in between, up to 50 ms.
+func retry[T any](ctx context.Context, try func() (T, error)) (T, error) {
+	for i := range attempts {
+		result, err := try()
+		if !errors.Is(err, errChanged) {
+			return result, err
+		}
+		most := min(time.Millisecond<<i, 50*time.Millisecond)
+		select {
+		case <-time.After(most/2 + rand.N(most)/2 + 1):
+		case <-ctx.Done():
+			return result, ctx.Err()
+		}
+	}
+	var none T
+	return none, wire.Errorf(wire.Unavailable, "others change the resource all the time; try again")
+}
+
+// change writes an update of the resource that was read. If one of the conditions on $resource, on
+// records or on live holds is not met, the error is errChanged.
+func (h *Holds) change(ctx context.Context, v *view, u *state.Update, durable bool) error {
+	u.If = append(u.If, state.Condition{Field: resourceField, ID: v.version})
+	u.Writer, u.Keep = state.BackendHolder, v.resource.keep(v.clock)
+	_, err := h.write(ctx, v, u, durable)
+	return err
+}
+
+// write is change without the condition on $resource. It returns the id of the change.
+func (h *Holds) write(ctx context.Context, v *view, u *state.Update, durable bool) (int64, error) {
+	done, err := h.host.Change(ctx, v.channel, u, broker.ChangeOptions{Durable: durable})
+	if refusal, ok := errors.AsType[*state.Refusal](err); ok && refusal.Err.Code == wire.Conflict {
+		for name := range refusal.Fields {
+			if state.IsBackend(name) {
+				return 0, errChanged
+			}
+		}
+	}
+	return done.ID, err
+}
+
+// sync waits until a replica has all earlier changes of the resource. It writes a change that has
+// no effect, because only a write can be waited for.
+func (h *Holds) sync(ctx context.Context, v *view, durable bool) error {
+	if !durable {
+		return nil
+	}
+	return h.change(ctx, v, &state.Update{Ops: []state.Op{{Field: resourceField, Kind: state.Touch}}}, true)
+}
+
+// stored reports whether a change with this error is stored.
+func stored(err error) bool { return err == nil || errors.Is(err, queue.ErrNotReplicated) }
+
+// count counts a call.
+func (h *Holds) count(operation string, err error) {
+	result := "ok"
+	if e, ok := errors.AsType[*wire.Error](err); ok {
+		result = string(e.Code)
+	} else if !stored(err) {
+		result = string(wire.Unavailable)
+	}
+	h.results.WithLabelValues(operation, result).Inc()
+}
+
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

@@ -1,0 +1,226 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+)
+
+// PutRequest creates or changes a resource.
+type PutRequest struct {
+	Resource
+	// Import are holds and sales that the resource gets, for instance those of your database after a
+	// loss of the store. Ids that exist with the same places stay, and a hold that is imported as a
+	// sale is sold.
+	Import []Imported `json:"import"`
+	// Durable waits until a replica has the change.
+	Durable bool `json:"durable"`
+
+	// Version is the id of the resource that is changed, from its Status. Nil means any. 0 means that
+	// there is no resource. An import over an existing resource needs it.
+	Version *int64 `json:"-"`
+}
+
+// Imported is a hold or a sale.
+type Imported struct {
+	ID    string   `json:"id"`
+	User  string   `json:"user"`
+	Seats []string `json:"seats"` // named seats
+	Count int      `json:"count"` // units
+	// Until is the end of a hold, Unix ms. A hold whose end has passed is not imported. Zero means a
+	// sale.
+	Until int64 `json:"until"`
+}
+
+// Status is a resource with the places that are taken.
+type Status struct {
+	Name    string `json:"resource"`
+	Version int64  `json:"version"` // id of $resource
+	Resource
+	Sold int `json:"sold"`
+	Held int `json:"held"`
+	Free int `json:"free"`
+}
+
+// Put creates or changes a resource. The error is Conflict if it has another version, if more
+// places than the capacity are taken, or if a place of an import is taken by another hold.
+func (h *Holds) Put(ctx context.Context, resource string, req PutRequest) (*Status, error) {
+	if len(req.Import) > MaxImport {
+		return nil, wire.Errorf(wire.TooLarge, "import: %d holds and sales, at most %d are allowed", len(req.Import), MaxImport)
+	}
+	ids := make([]string, len(req.Import))
+	seen := make(map[string]bool)
+	for i, one := range req.Import {
+		if err := errors.Join(checkID(one.ID), checkUser(one.User)); err != nil {
+			return nil, fmt.Errorf("import: %w", err)
+		}
+		if seen[one.ID] {
+			return nil, wire.Errorf(wire.BadRequest, "import: id %s is there twice", one.ID)
+		}
+		ids[i], seen[one.ID] = one.ID, true
+	}
+	version, err := retry(ctx, func() (int64, error) { return h.tryPut(ctx, resource, ids, req) })
+	h.count("put", err)
+	if !stored(err) {
+		return nil, err
+	}
+	status, readErr := h.Status(ctx, resource)
+	if readErr != nil {
+		return nil, readErr
+	}
+	status.Version = version // another PUT may have followed
+	return status, err
+}
+
+// tryPut makes one attempt to create or change a resource, and returns its version.
+func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req PutRequest) (version int64, err error) {
+	v, err := h.read(ctx, resource, ids)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case req.Version != nil && *req.Version != v.version:
+		return 0, &wire.DetailedError{
+			Err:  wire.Errorf(wire.Conflict, "resource %s: it has another version", resource),
+			Data: map[string]int64{"version": v.version},
+		}
+	case req.Version == nil && v.resource != nil && len(req.Import) > 0:
+		return 0, wire.Errorf(wire.BadRequest, "import: the resource exists, so If-Match with its version is needed")
+	}
+	next := req.Resource
+	if err := next.check(h.opts, v.clock); err != nil {
+		return 0, err
+	}
+	value, err := json.Marshal(&next)
+	if err != nil {
+		return 0, err
+	}
+	// Another resource of this name, which was just deleted, may have left seats for a millisecond.
+	exists, most := state.Condition{Field: resourceField, Kind: state.IsAbsent}, 0
+	if v.resource != nil {
+		exists, most = state.Condition{Field: resourceField, ID: v.version}, next.Capacity
+	}
+	v.resource = &next
+	u := &state.Update{
+		If:     []state.Condition{exists, {Field: seatGroup, Kind: state.AtMost, Max: most}},
+		Ops:    []state.Op{{Field: resourceField, Kind: state.Set, Value: value}},
+		Writer: state.BackendHolder,
+	}
+	u.Keep = next.keep(v.clock)
+	for _, one := range req.Import {
+		if err := h.importOne(v, u, one); err != nil {
+			return 0, fmt.Errorf("import: %w", err)
+		}
+	}
+	version, err = h.write(ctx, v, u, req.Durable)
+	return version, h.putError(ctx, v, u, err)
+}
+
+// putError returns the error of a PUT that the store has refused.
+func (h *Holds) putError(ctx context.Context, v *view, u *state.Update, err error) error {
+	refusal, ok := errors.AsType[*state.Refusal](err)
+	switch {
+	case !ok:
+		return err
+	case refusal.Err.Code == wire.Full && refusal.Max == 0 && u.If[0].Kind == state.IsAbsent:
+		return errChanged
+	case refusal.Err.Code == wire.Full:
+		facts := any(map[string]int{"capacity": v.resource.Capacity})
+		if now, statusErr := h.Status(ctx, v.name); statusErr == nil {
+			facts = now
+		}
+		return &wire.DetailedError{
+			Err: wire.Errorf(wire.Conflict, "resource %s: more than %d places are held and sold", v.name, v.resource.Capacity), Data: facts,
+		}
+	case refusal.Err.Code == wire.Conflict:
+		return &wire.DetailedError{
+			Err:  wire.Errorf(wire.Conflict, "import: %d of the seats are taken by other holds", len(refusal.Fields)),
+			Data: map[string][]string{"taken": namesOf(refusal)},
+		}
+	}
+	return err
+}
+
+// importOne adds a hold or a sale to the update of a PUT.
+func (h *Holds) importOne(v *view, u *state.Update, one Imported) error {
+	if r := v.records[one.ID]; r != nil {
+		return importExisting(v, u, r, one)
+	}
+	places, err := v.resource.places(one.Seats, one.Count)
+	if err != nil {
+		return err
+	}
+	r := &record{User: one.User, Seats: places, Units: len(v.resource.Seats) == 0, State: Sold, Created: v.clock, Sold: v.clock}
+	lease := time.Duration(0)
+	if one.Until != 0 {
+		if lease = millis(one.Until - v.clock); lease <= 0 {
+			return nil
+		}
+		if lease > MaxHoldTime {
+			return wire.Errorf(wire.BadRequest, "until: a hold ends within %v", MaxHoldTime)
+		}
+		r.State, r.Sold, r.After = Held, 0, h.opts.Remember.Milliseconds()
+		r.Last = max(one.Until, v.clock+v.resource.maxLife(h.opts).Milliseconds())
+	}
+	made := h.newHold(v, one.ID, r, lease, 0)
+	u.If, u.Ops = append(u.If, made.If...), append(u.Ops, made.Ops...)
+	return checkUnique(u)
+}
+
+// importExisting adds the import of a hold that exists.
+func importExisting(v *view, u *state.Update, r *storedRecord, one Imported) error {
+	shown := v.show(r)
+	if r.User != one.User || !r.isOf(one.Seats, one.Count) {
+		return &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "id %s: it has another user or other places", r.id), Data: shown}
+	}
+	switch {
+	case shown.State == Held && one.Until == 0:
+		sold := r.sell(v, shown)
+		u.If, u.Ops = append(u.If, sold.If...), append(u.Ops, sold.Ops...)
+	case shown.State != Held && shown.State != Sold && one.Until == 0:
+		return ended(shown)
+	}
+	return nil
+}
+
+// checkUnique returns an error if the last operations name a field that others have: one import has
+// a seat twice.
+func checkUnique(u *state.Update) error {
+	seen := make(map[string]bool, len(u.Ops))
+	for _, op := range u.Ops {
+		if seen[op.Field] {
+			return wire.Errorf(wire.BadRequest, "seats: %s is there twice", idOf(op.Field))
+		}
+		seen[op.Field] = true
+	}
+	return nil
+}
+
+// Delete removes a resource with all of its holds and sales. version is as in PutRequest.
+func (h *Holds) Delete(ctx context.Context, resource string, version *int64) error {
+	_, err := retry(ctx, func() (struct{}, error) {
+		v, err := h.readExisting(ctx, resource, nil)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if version != nil && *version != v.version {
+			return struct{}{}, wire.Errorf(wire.Conflict, "resource %s: it has another version", resource)
+		}
+		// The rest of the state ends with its keeping time, at once.
+		u := &state.Update{
+			If:     []state.Condition{{Field: resourceField, ID: v.version}},
+			Ops:    []state.Op{{Field: resourceField, Kind: state.Delete}},
+			Writer: state.BackendHolder,
+		}
+		u.Keep = time.Millisecond
+		_, err = h.write(ctx, v, u, false)
+		return struct{}{}, err
+	})
+	h.count("delete", err)
+	return err
+}
