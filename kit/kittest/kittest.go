@@ -79,7 +79,12 @@ func (q interrupted) AppendChannel(ctx context.Context, p queue.ChannelPush) (qu
 type Broker struct {
 	*broker.Broker
 	broker.Addrs
+
+	cancel context.CancelFunc
 }
+
+// Stop begins the shutdown of the broker, which closes its connections.
+func (b *Broker) Stop() { b.cancel() }
 
 // At returns a broker by its number, modulo the number of brokers.
 func (b *Brokers) At(i int) *Broker { return b.List[i%len(b.List)] }
@@ -163,7 +168,7 @@ func start(t *testing.T, store broker.StoreOptions, options func(*broker.Options
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Broker{b, addrs}
+	return &Broker{b, addrs, cancel}
 }
 
 // awaitReady waits until /readyz answers with 200.
