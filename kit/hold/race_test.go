@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,6 +101,51 @@ func replay(s *setup, capacity int) (most int) {
 			return most
 		}
 	}
+}
+
+// TestBrokerStops lets users hold over HTTP while a broker shuts down. A user whose call fails
+// repeats it at another broker with the same id: it never gets two holds, nor loses one.
+func TestBrokerStops(t *testing.T) {
+	over(t, hold.Options{}, func(s *setup) {
+		if s.Memory {
+			s.t.Skip("there is one broker")
+		}
+		const users, capacity = 300, 200
+		t, ctx := s.t, s.t.Context()
+		s.put(hold.Resource{Capacity: capacity})
+		var held, repeated atomic.Int64
+		var group sync.WaitGroup
+		for i := range users {
+			group.Go(func() {
+				if i == users/3 {
+					s.At(2).Stop()
+				}
+				body := fmt.Sprintf(`{"id":"id-%d","user":"user-%d","count":1}`, i, i)
+				for n := i; ; n++ {
+					resp, err := http.Post("http://"+s.At(n).HTTP+"/v1/holds/"+show+"/holds", "application/json", strings.NewReader(body))
+					if err == nil {
+						_ = resp.Body.Close()
+					}
+					switch {
+					case err != nil || resp.StatusCode == http.StatusServiceUnavailable:
+						repeated.Add(1)
+						continue
+					case resp.StatusCode == http.StatusOK:
+						held.Add(1)
+					case resp.StatusCode != http.StatusConflict: // full
+						t.Errorf("user %d: status %d", i, resp.StatusCode)
+					}
+					return
+				}
+			})
+		}
+		group.Wait()
+		status, err := s.at(0).Status(ctx, show)
+		ok(t, err)
+		t.Logf("%d calls were repeated", repeated.Load())
+		equal(t, "held, and answered so", [2]int{status.Held, int(held.Load())}, [2]int{capacity, capacity})
+		equal(t, "most places taken", replay(s, capacity), capacity)
+	})
 }
 
 // TestTwoCleaners checks that many processes that notice the end of a hold end it once, and that a
