@@ -1,0 +1,112 @@
+package room
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"switchboard/broker/namespace"
+	"switchboard/kit/index"
+)
+
+// Options configures rooms.
+type Options struct {
+	// Modes are the kinds of rooms by name. A name has 1 to 32 characters of a-z 0-9 _ -. There is at
+	// least one.
+	Modes map[string]Mode
+	// Index keeps the lists of rooms. Zero means an index in this process.
+	Index index.Index
+}
+
+// Mode is the rules of one kind of rooms.
+type Mode struct {
+	// Capacity is the most players, and reservations, of a room; at most MaxCapacity. A room may have
+	// less. Zero means DefaultCapacity.
+	Capacity int
+	// Grace is how long a player keeps the place after the connection ends. Zero means 15 s.
+	Grace time.Duration
+	// Reserve is how long a reservation waits for its player. Zero means 1 minute.
+	Reserve time.Duration
+	// EmptyLife is how long a room without members stays, at most 24 h. Zero means 1 minute.
+	EmptyLife time.Duration
+	// FinishedLife is how long a finished room stays. Zero means 24 h.
+	FinishedLife time.Duration
+	// HistoryAge is how long the messages of a room are kept after the last one, at most 7 days. Zero
+	// means the broker's time. Ids of such rooms begin with the mode's name and a dot.
+	HistoryAge time.Duration
+	// MembersOnly keeps users that are not members from reading public rooms of the mode.
+	MembersOnly bool
+	// Fields are the rules of g/*, for members. Ids of such rooms begin with the mode's name and a dot.
+	// Zero means that members may write all fields g/*.
+	Fields []namespace.FieldRule
+}
+
+// The bounds of a mode.
+const (
+	DefaultCapacity = 16
+	MaxCapacity     = 500 // each member has at least three of the 1,024 fields of a channel
+	MaxEmptyLife    = 24 * time.Hour
+	MaxFinishedLife = 30 * 24 * time.Hour
+	MaxHistoryAge   = 7 * 24 * time.Hour
+	MaxReserve      = 24 * time.Hour
+)
+
+var modeName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
+
+// withDefaults returns the options with all values set, or an error that names the wrong one.
+func (o Options) withDefaults() (Options, error) {
+	if len(o.Modes) == 0 {
+		return o, fmt.Errorf("rooms: modes: there must be at least one")
+	}
+	o.Modes = maps.Clone(o.Modes)
+	for _, name := range slices.Sorted(maps.Keys(o.Modes)) {
+		m := o.Modes[name].withDefaults()
+		if !modeName.MatchString(name) {
+			return o, fmt.Errorf("rooms: modes: %q is not the name of a mode", name)
+		}
+		if err := m.check(); err != nil {
+			return o, fmt.Errorf("rooms: modes: %s: %w", name, err)
+		}
+		o.Modes[name] = m
+	}
+	if o.Index == nil {
+		o.Index = index.NewMemory()
+	}
+	return o, nil
+}
+
+func (m Mode) withDefaults() Mode {
+	m.Capacity = cmp.Or(m.Capacity, DefaultCapacity)
+	m.Grace = cmp.Or(m.Grace, namespace.DefaultGrace)
+	m.Reserve = cmp.Or(m.Reserve, time.Minute)
+	m.EmptyLife = cmp.Or(m.EmptyLife, time.Minute)
+	m.FinishedLife = cmp.Or(m.FinishedLife, 24*time.Hour)
+	return m
+}
+
+func (m Mode) check() error {
+	for _, d := range []struct {
+		name             string
+		value, low, high time.Duration
+	}{
+		{"grace", m.Grace, time.Millisecond, namespace.MaxLease},
+		{"reserve", m.Reserve, time.Millisecond, MaxReserve},
+		{"empty_life", m.EmptyLife, time.Millisecond, MaxEmptyLife},
+		{"finished_life", m.FinishedLife, time.Millisecond, MaxFinishedLife},
+		{"history_age", m.HistoryAge, 0, MaxHistoryAge},
+	} {
+		if d.value < d.low || d.value > d.high {
+			return fmt.Errorf("%s: %v is not within %v and %v", d.name, d.value, d.low, d.high)
+		}
+	}
+	if m.Capacity < 1 || m.Capacity > MaxCapacity {
+		return fmt.Errorf("capacity: %d is not within 1 and %d", m.Capacity, MaxCapacity)
+	}
+	return nil
+}
+
+// hasRules reports whether rooms of the mode need a channel kind of their own.
+func (m Mode) hasRules() bool { return m.HistoryAge != 0 || len(m.Fields) > 0 }

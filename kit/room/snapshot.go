@@ -1,0 +1,224 @@
+package room
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// The names of fields.
+const (
+	fieldRoom   = "$room"
+	fieldOwner  = "$$owner"
+	fieldCode   = "$$code"
+	fieldNext   = "$$next"
+	groupMember = "member/"
+	groupUser   = "$$user/"
+	groupNumber = "$$n/"
+	groupPlayer = "p/"
+	groupShared = "g/"
+)
+
+// channelPrefix is the prefix of the channels of rooms.
+const channelPrefix = "room:"
+
+// Channel returns the channel of a room.
+func Channel(id string) string { return channelPrefix + id }
+
+// Snapshot is a room with its members.
+type Snapshot struct {
+	ID string
+	// Version is the id of the change that set the document.
+	Version int64
+	// At is the id of the channel up to which the snapshot includes all changes. Later changes may
+	// be included in part.
+	At int64
+	// Clock is the store's clock at the read, Unix ms.
+	Clock   int64
+	Room    Room
+	Members []Member // by number, with reservations
+	// Owner is the number of the owner, 0 if no user is a member.
+	Owner int
+	// OwnerUser is the user that is named as the owner, "" for none. Code is the code of a private
+	// room. Both are for the backend only.
+	OwnerUser, Code string
+
+	ownerID, nextID, codeID int64 // ids of $$owner, $$next and $$code, 0 if absent
+}
+
+// Member is a player of a room, or a reservation.
+type Member struct {
+	N        int
+	User     string // for the backend only
+	Nickname string
+	Joined   int64 // Unix ms; 0 for a reservation
+	Reserved bool
+	// Away is set while the player has no connection.
+	Away bool
+	// Until is when the place ends: the end of the reservation or of the grace, Unix ms. 0 means that
+	// it does not end.
+	Until int64
+
+	id int64 // of the field
+}
+
+// memberValue is the value of member/{n}.
+type memberValue struct {
+	Nickname string `json:"nickname,omitempty"`
+	Joined   int64  `json:"joined,omitempty"` // Unix ms
+	Reserved bool   `json:"reserved,omitempty"`
+}
+
+// Players returns the members without reservations.
+func (s *Snapshot) Players() []Member {
+	return slices.DeleteFunc(slices.Clone(s.Members), func(m Member) bool { return m.Reserved })
+}
+
+// member returns the member with the number, or nil.
+func (s *Snapshot) member(n int) *Member {
+	i := slices.IndexFunc(s.Members, func(m Member) bool { return m.N == n })
+	if i < 0 {
+		return nil
+	}
+	return &s.Members[i]
+}
+
+// of returns the member of a user, or nil.
+func (s *Snapshot) of(user string) *Member {
+	i := slices.IndexFunc(s.Members, func(m Member) bool { return m.User == user })
+	if i < 0 {
+		return nil
+	}
+	return &s.Members[i]
+}
+
+// Read returns a room. It is not found if there is none.
+func (r *Rooms) Read(ctx context.Context, id string) (*Snapshot, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	list, err := r.read(ctx, id)
+	if err == nil && list[0] == nil {
+		err = notFound(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// read returns rooms in one round trip. A room that does not exist is nil.
+func (r *Rooms) read(ctx context.Context, ids ...string) ([]*Snapshot, error) {
+	reads := make([]queue.StateRead, 0, 3*len(ids))
+	for _, id := range ids {
+		channel := Channel(id)
+		reads = append(reads,
+			queue.StateRead{Channel: channel, Fields: []string{fieldRoom, fieldOwner, fieldCode, fieldNext}},
+			queue.StateRead{Channel: channel, Prefix: groupMember},
+			queue.StateRead{Channel: channel, Prefix: groupNumber})
+	}
+	pages := r.host.ReadStates(ctx, reads)
+	list := make([]*Snapshot, len(ids))
+	for i, id := range ids {
+		var err error
+		if list[i], err = newSnapshot(id, pages[3*i:3*i+3]); err != nil {
+			return nil, fmt.Errorf("read room %s: %w", id, err)
+		}
+	}
+	return list, nil
+}
+
+// newSnapshot returns the snapshot of the pages of a room, or nil if there is no room.
+func newSnapshot(id string, pages []queue.Outcome[queue.StatePage]) (*Snapshot, error) {
+	s := &Snapshot{ID: id, At: pages[0].Value.ID, Clock: pages[0].Value.Clock}
+	for _, p := range pages {
+		if p.Err != nil {
+			return nil, p.Err
+		}
+		s.At = min(s.At, p.Value.ID)
+	}
+	for _, f := range pages[0].Value.Fields {
+		if err := s.setField(f); err != nil {
+			return nil, err
+		}
+	}
+	if s.Version == 0 {
+		return nil, nil
+	}
+	for _, f := range pages[1].Value.Fields {
+		if err := s.addMember(f); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range pages[2].Value.Fields {
+		n, err := strconv.Atoi(strings.TrimPrefix(f.Name, groupNumber))
+		if m := s.member(n); err == nil && m != nil {
+			err = json.Unmarshal(f.Value, &m.User)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", f.Name, err)
+		}
+	}
+	slices.SortFunc(s.Members, func(a, b Member) int { return a.N - b.N })
+	s.Owner = s.findOwner()
+	return s, nil
+}
+
+func (s *Snapshot) setField(f queue.NamedField) (err error) {
+	switch f.Name {
+	case fieldRoom:
+		s.Version, err = f.ID, json.Unmarshal(f.Value, &s.Room)
+	case fieldOwner:
+		s.ownerID, err = f.ID, json.Unmarshal(f.Value, &s.OwnerUser)
+	case fieldCode:
+		s.codeID, err = f.ID, json.Unmarshal(f.Value, &s.Code)
+	case fieldNext:
+		s.nextID = f.ID
+	}
+	if err != nil {
+		return fmt.Errorf("field %s: %w", f.Name, err)
+	}
+	return nil
+}
+
+func (s *Snapshot) addMember(f queue.NamedField) error {
+	n, err := strconv.Atoi(strings.TrimPrefix(f.Name, groupMember))
+	var v memberValue
+	if err == nil {
+		err = json.Unmarshal(f.Value, &v)
+	}
+	if err != nil {
+		return fmt.Errorf("field %s: %w", f.Name, err)
+	}
+	m := Member{N: n, Nickname: v.Nickname, Joined: v.Joined, Reserved: v.Reserved, Away: f.Away != 0, id: f.ID}
+	if until := f.Until(); until != state.AwayStays {
+		m.Until = until
+	}
+	s.Members = append(s.Members, m)
+	return nil
+}
+
+// findOwner returns the number of the owner: the named one while that user is a player, else the
+// player with the lowest number.
+func (s *Snapshot) findOwner() int {
+	if s.OwnerUser != "" {
+		if m := s.of(s.OwnerUser); m != nil && !m.Reserved {
+			return m.N
+		}
+	}
+	for _, m := range s.Members {
+		if !m.Reserved {
+			return m.N
+		}
+	}
+	return 0
+}
+
+func notFound(id string) error { return wire.Errorf(wire.NotFound, "room %s: there is none", id) }
