@@ -63,6 +63,7 @@ func appendUpdate(p *packer, u *state.Update, arg string) {
 	addText(&t, jsonText(u.Client))
 	t.integer(taken)
 	addText(&t, arg)
+	addText(&t, u.ByField)
 	t.finish()
 }
 
@@ -110,13 +111,17 @@ func appendOp(p *packer, op *state.Op) {
 		t.integer(op.By)
 		t.integer(max(op.Min, -state.MaxNumber))
 		t.integer(min(op.Max, state.MaxNumber))
-	} else if op.Holder != "" || op.Numbered {
+	} else if op.Holder != "" || op.Numbered || op.Group != "" {
 		t.skip()
 		t.skip()
 		t.skip()
 	}
 	addText(&t, op.Holder)
-	t.flag(op.Numbered)
+	if op.Numbered {
+		addText(&t, "#"+op.Group) // no name begins with #
+	} else {
+		addText(&t, op.Group)
+	}
 	t.finish()
 }
 

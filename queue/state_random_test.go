@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ type stateRun struct {
 }
 
 var (
-	randomFields  = []string{"a", "b", "n", "Z", "member/1", "member/2", "member/10", "p/1", "p/2", "$max/member/", "$max/p/", "$$x"}
+	randomFields  = []string{"a", "b", "n", "Z", "member/1", "member/2", "member/10", "p/1", "p/2", "p/2/x", "p/2/y", "$max/member/", "$max/p/", "$$x"}
 	randomClients = []string{`amy/"phone"`, `bob/\tab`, "cy/ü", ""}
 	randomServers = []string{"s1", "s2"}
 )
@@ -154,6 +155,9 @@ func (r *stateRun) randomUpdate() *state.Update {
 			u.If = append(u.If, c)
 		}
 	}
+	if r.IntN(4) == 0 {
+		u.ByField = pick(r, randomFields...)
+	}
 	if r.IntN(2) == 0 {
 		u.Limits = state.Limits{Fields: pick(r, 0, 3, 6), Bytes: pick(r, 0, 40, 80), Owned: pick(r, 0, 1, 2), Keep: pick(r, 0, 2*time.Second, time.Minute)}
 	}
@@ -201,6 +205,9 @@ func (r *stateRun) randomOp(field, client string) state.Op {
 	}
 	op.HeldParent = r.IntN(6) == 0 || op.Kind == state.Delete && r.IntN(2) == 0
 	op.GroupMax = pick(r, 0, 0, 1, 2)
+	if strings.HasPrefix(field, "p/2/") && r.IntN(2) == 0 {
+		op.Group = "p/2/"
+	}
 	return op
 }
 

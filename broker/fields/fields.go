@@ -56,6 +56,9 @@ func Build(set *namespace.Set, w *Writer, channel string, change *wire.Change, d
 		Data: data, Writer: w.holder(), Client: w.Client, Generation: w.Generation, Server: w.Server,
 		Limits: state.Limits{Fields: limits.Fields, Bytes: limits.StateBytes, Owned: limits.Owned, Keep: b.rule.Keep()},
 	}
+	if !w.Backend {
+		b.update.ByField = b.rule.ByField(w.User)
+	}
 	if err := b.addOperations(); err != nil {
 		return nil, err
 	}

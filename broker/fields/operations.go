@@ -82,7 +82,11 @@ func (b *builder) setRules(op *state.Op, m namespace.FieldMatch) error {
 	if op.Kind == state.Delete {
 		return nil
 	}
-	op.GroupMax = b.rule.GroupMax(state.Group(op.Field))
+	if op.Group = m.Group; op.Group != "" {
+		op.GroupMax = m.Rule.Max
+	} else {
+		op.GroupMax = b.rule.GroupMax(state.Group(op.Field))
+	}
 	if err := b.setLease(op, m.Rule); err != nil {
 		return err
 	}

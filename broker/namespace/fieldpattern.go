@@ -104,6 +104,18 @@ func (p *fieldPattern) group() string {
 	return ""
 }
 
+// subgroup returns the group of each part at the placeholder, as a pattern: p/{n}/ for p/{n}/*.
+// Other patterns have none.
+func (p *fieldPattern) subgroup() fieldPattern {
+	if len(p.tokens) != 4 || p.tokens[2] != (patternToken{tokenLiteral, "/"}) || p.tokens[3].kind != tokenRest {
+		return fieldPattern{}
+	}
+	if prefix := p.literal(); prefix == "" || state.Group(prefix) != prefix {
+		return fieldPattern{}
+	}
+	return fieldPattern{tokens: p.tokens[:3], hasUser: p.hasUser, hasPart: p.hasPart}
+}
+
 // compare orders patterns by precedence: the longest literal prefix first, and with equal prefixes
 // an exact pattern, {user}, {n} and *. Patterns that are still equal are compared after that
 // placeholder in the same way.

@@ -43,7 +43,8 @@ type FieldRule struct {
 	// that a field has no lease, unless the client asks for one.
 	TTL time.Duration
 	// Max is the most fields of the group, whatever patterns its fields fit. It stands on one pattern
-	// that is the group, such as seat/*. Zero means no limit.
+	// that is the group, such as seat/*. On a pattern such as p/{n}/* or p/{user}/* it is the most
+	// fields with the same part. Zero means no limit.
 	Max int
 	// Bytes is the most bytes of a value. Zero means the broker's limit.
 	Bytes int
@@ -72,7 +73,7 @@ func (f *FieldRule) prepare() (err error) {
 		return fmt.Errorf("grace: %v is not within 0 and %v", f.Grace, MaxLease)
 	case f.Max < 0 || f.Bytes < 0:
 		return errors.New("max and bytes must not be below zero")
-	case f.Max > 0 && f.pattern.group() == "":
+	case f.Max > 0 && f.pattern.group() == "" && f.pattern.subgroup().tokens == nil:
 		return f.notAGroup()
 	}
 	return f.prepareParent()
@@ -133,7 +134,7 @@ func (f *FieldRule) checkWith(others []FieldRule) error {
 		switch {
 		case o.Pattern == f.Pattern:
 			return errors.New("it is given twice")
-		case f.Max > 0 && o.Max > 0 && f.pattern.group() == o.pattern.group():
+		case f.Max > 0 && o.Max > 0 && f.pattern.group() != "" && f.pattern.group() == o.pattern.group():
 			return fmt.Errorf("max: %s already has the limit of the group %s", o.Pattern, f.pattern.group())
 		case f.Of != "" && o.Pattern == f.Of && o.Of != "", o.Of == f.Pattern && f.Of != "":
 			return errors.New("of: a field that is part of another one cannot have parts")
@@ -146,6 +147,8 @@ func (f *FieldRule) checkWith(others []FieldRule) error {
 type FieldMatch struct {
 	Rule   *FieldRule // nil if no pattern fits: the field belongs to the backend
 	Parent string     // the field that Rule.Of names, or ""
+	// Group is the prefix p/3/ of a field p/3/x if Rule.Max limits the fields with it, or "".
+	Group string
 	// OtherUser is set if the name has another user at {user}, so that no client of this user may
 	// write the field.
 	OtherUser bool
@@ -176,6 +179,9 @@ func (r *Rule) MatchField(subject Subject, name string) FieldMatch {
 		found := FieldMatch{Rule: f}
 		if f.Of != "" {
 			found.Parent = f.parent.fill(m)
+		}
+		if sub := f.pattern.subgroup(); f.Max > 0 && sub.tokens != nil {
+			found.Group = sub.fill(m)
 		}
 		return found
 	}

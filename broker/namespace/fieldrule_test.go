@@ -36,7 +36,7 @@ func TestBadFieldRules(t *testing.T) {
 		"max without a group":      {[]FieldRule{{Pattern: "a*", Max: 1}}, "max: it limits a group"},
 		"max of all":               {[]FieldRule{{Pattern: "*", Max: 1}}, "max: it limits a group"},
 		"max of one field":         {[]FieldRule{{Pattern: "seat/A1", Max: 1}}, "max: it limits the group seat/, so it belongs on seat/*"},
-		"max of a part of a group": {[]FieldRule{{Pattern: "p/{n}/*", Max: 1}}, "max: it limits the group p/, so it belongs on p/*"},
+		"max of a part of a group": {[]FieldRule{{Pattern: "p/{n}/x", Max: 1}}, "max: it limits the group p/, so it belongs on p/*"},
 		"max of a longer prefix":   {[]FieldRule{{Pattern: "p/x/*", Max: 1}}, "max: it limits the group p/"},
 		"max twice in a group":     {[]FieldRule{{Pattern: "m/{user}", Max: 1}, {Pattern: "m/*", Max: 2}}, "fields.m/*: max: m/{user} already has the limit of the group m/"},
 		"of a pattern":             {[]FieldRule{{Pattern: "a/*", Of: "b/*"}}, "of: it names one field"},
@@ -192,5 +192,23 @@ func TestFieldSettings(t *testing.T) {
 		if got := given.GroupMax(group); got != want {
 			t.Errorf("group %q: %d, want %d", group, got, want)
 		}
+	}
+}
+
+// TestSubgroup checks the limit of the fields with one part.
+func TestSubgroup(t *testing.T) {
+	set, err := New([]Rule{{Name: "r", Fields: []FieldRule{
+		{Pattern: "p/{n}/*", Max: 2}, {Pattern: "q/{user}/*", Max: 3}, {Pattern: "p/*", Max: 4}, {Pattern: "s/{n}/*"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"p/3/x": "p/3/", "p/3/x/y": "p/3/", "p/3": "", "q/amy/x": "q/amy/", "s/1/x": ""} {
+		if m := set.For("r").MatchField(Subject{User: "amy"}, name); m.Rule == nil || m.Group != want {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	if n := set.For("r").GroupMax("p/"); n != 4 {
+		t.Errorf("p/ has the limit %d", n)
 	}
 }

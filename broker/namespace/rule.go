@@ -56,6 +56,11 @@ type Rule struct {
 	// Durable are the clients that may wait for a replica with a publish, which blocks one of the
 	// broker's workers up to a second. The backend always may. Zero means no clients.
 	Durable Access
+	// By is a field, such as $$user/{user}, whose value is shown as `by` of a client's change in place
+	// of the client's id. Then all clients that may read the state see `by`. The value is a JSON
+	// string; without the field, there is no `by`. Zero means the client's id, for clients that may
+	// see presence.
+	By string
 	// FieldsGone sends the event fields_gone to the backend when fields end. Zero means no events.
 	FieldsGone bool
 
@@ -121,17 +126,23 @@ func (r *Rule) check() error {
 	case r.Grace < 0 && r.Grace != GraceNever || r.Grace > MaxLease:
 		return fmt.Errorf("grace: %v is not within 0 and %v", r.Grace, MaxLease)
 	}
-	if r.Needs != "" {
-		if err := state.CheckName(strings.ReplaceAll(r.Needs, userPlaceholder, "amy")); err != nil {
-			return fmt.Errorf("needs: %w", err)
+	for name, field := range map[string]string{"needs": r.Needs, "by": r.By} {
+		if err := state.CheckName(strings.ReplaceAll(field, userPlaceholder, "amy")); field != "" && err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return r.prepareFields()
 }
 
 // NeededField returns the field that must be live when a user publishes, or "".
-func (r *Rule) NeededField(user string) string {
-	return strings.ReplaceAll(r.Needs, userPlaceholder, state.Escape(user))
+func (r *Rule) NeededField(user string) string { return fieldOfUser(r.Needs, user) }
+
+// ByField returns the field that is shown as the client of a change by a user, or "".
+func (r *Rule) ByField(user string) string { return fieldOfUser(r.By, user) }
+
+// fieldOfUser returns the name of a field in which {user} stands for a user.
+func fieldOfUser(field, user string) string {
+	return strings.ReplaceAll(field, userPlaceholder, state.Escape(user))
 }
 
 var errNamed = errors.New("named needs {user} at the end of the namespace's name, as in inbox:{user}")

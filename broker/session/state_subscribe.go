@@ -38,7 +38,11 @@ func (p permissions) checkState(channel, prefix string) error {
 // filter returns what the client sees of the fields of a channel that begin with a prefix, if it
 // may read the state.
 func (p permissions) filter(channel, prefix string) state.Filter {
-	return state.Filter{State: true, Prefix: prefix, By: p.rules.Allows(p.subject, namespace.Presence, channel)}
+	rule := p.rules.For(channel)
+	return state.Filter{
+		State: true, Prefix: prefix,
+		By: rule != nil && rule.By != "" || p.rules.Allows(p.subject, namespace.Presence, channel),
+	}
 }
 
 // stateRequest asks for the pages of a subscription.

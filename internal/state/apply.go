@@ -1,5 +1,7 @@
 package state
 
+import "encoding/json"
+
 // update is an Update that is being checked and applied.
 type update struct {
 	change
@@ -33,6 +35,9 @@ func (s *State) Apply(u *Update, now int64, next func() int64) (Result, error) {
 	a.entry.By, a.entry.Data = u.Client, u.Data
 	a.result.ID, a.whole = next(), true
 	a.write()
+	if u.ByField != "" {
+		a.entry.By = a.text(u.ByField)
+	}
 	if s.keepUntil = 0; u.Keep > 0 {
 		s.keepUntil = now + u.Keep.Milliseconds()
 	}
@@ -46,6 +51,14 @@ func (s *State) Check(u *Update, now int64, next func() int64) (Result, error) {
 	a.prepare()
 	err := a.check()
 	return a.finish(), err
+}
+
+// text returns the value of a field that is a JSON string, or "".
+func (a *update) text(name string) (value string) {
+	if f := a.fields[name]; f != nil && json.Unmarshal(f.Value, &value) != nil {
+		return ""
+	}
+	return value
 }
 
 // planOf returns the plan for a field, or nil.

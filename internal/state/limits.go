@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"math"
 	"strings"
 )
@@ -19,8 +20,9 @@ func (a *update) checkLimits() error {
 	}
 	checked := make(map[string]bool)
 	for _, name := range a.added {
-		group := Group(name)
-		limit := a.groupMax(name, group)
+		op := a.planOf(name).op
+		group := op.group()
+		limit := a.groupMax(op, group)
 		if group == "" || checked[group] || limit < 0 {
 			continue
 		}
@@ -42,10 +44,13 @@ func (a *update) checkLimits() error {
 	return nil
 }
 
+// group returns the group to which GroupMax applies, or "".
+func (op *Op) group() string { return cmp.Or(op.Group, Group(op.Field)) }
+
 // groupMax returns the limit of the group to which a new field belongs, or -1 for none.
-func (a *update) groupMax(field, group string) int {
+func (a *update) groupMax(op *Op, group string) int {
 	limit := -1
-	if op := a.planOf(field).op; op.GroupMax > 0 {
+	if op.GroupMax > 0 {
 		limit = op.GroupMax
 	}
 	name := maxPrefix + group

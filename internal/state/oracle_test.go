@@ -379,7 +379,7 @@ func (o *oracle) limits(after map[string]oracleField, u *Update) *oracleRefusal 
 			first = op.Field
 		}
 		limit := op.GroupMax
-		group := Group(op.Field)
+		group := cmp.Or(op.Group, Group(op.Field))
 		if n, err := strconv.Atoi(after["$max/"+group].value); err == nil && n >= 0 && (limit == 0 || n < limit) {
 			if limit = n; n == 0 {
 				limit = -1
@@ -388,7 +388,7 @@ func (o *oracle) limits(after map[string]oracleField, u *Update) *oracleRefusal 
 		if group != "" && limit != 0 && countFields(after, group) > max(limit, 0) {
 			r := &oracleRefusal{code: wire.Full, group: group, limit: max(limit, 0)}
 			for name := range o.fields {
-				if Group(name) == group {
+				if strings.HasPrefix(name, group) {
 					r.fields = append(r.fields, name)
 				}
 			}
@@ -409,7 +409,7 @@ func (o *oracle) limits(after map[string]oracleField, u *Update) *oracleRefusal 
 
 func countFields(fields map[string]oracleField, group string) (n int) {
 	for name := range fields {
-		if Group(name) == group {
+		if strings.HasPrefix(name, group) {
 			n++
 		}
 	}

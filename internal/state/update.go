@@ -28,6 +28,9 @@ type Update struct {
 	Client     string
 	Generation int64
 	Server     string
+	// ByField names a field whose value, a JSON string, is shown as the writer in place of Client. The
+	// value is that after the update. Without such a field, no writer is shown. Zero means Client.
+	ByField string
 
 	Limits
 }
@@ -94,6 +97,9 @@ type Op struct {
 	// HeldParent refuses the operation unless its holder holds the parent after the update. Delete
 	// checks the parent that a live field has, or else Parent, and allows to delete an absent field.
 	HeldParent bool
+	// Group is a prefix of Field that ends with a slash, and replaces the field's group for GroupMax.
+	// Zero means the group. Operations that create fields with the same Group have the same GroupMax.
+	Group string
 	// GroupMax is the most fields of the field's group. Zero means no limit. The field $max/<group>
 	// can lower it.
 	GroupMax int

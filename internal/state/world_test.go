@@ -187,6 +187,9 @@ func (w *world) fail(format string, args ...any) {
 // update does a random update of a writer.
 func (w *world) update(x *writer, conn Connection) {
 	u := &Update{Writer: x.holder, Client: conn.Client, Generation: conn.Generation, Server: conn.Server, Limits: w.limits}
+	if w.chance(3) {
+		u.ByField = pick(w, fieldNames)
+	}
 	if w.chance(4) {
 		u.Data = []byte(strconv.Itoa(w.IntN(9)))
 	}
@@ -252,6 +255,21 @@ func (w *world) apply(u *Update) {
 	}
 	if err == nil {
 		w.checkNumbers(u, r.Numbers)
+		w.checkBy(u, r.Entries[len(r.Entries)-1].Entry)
+	}
+}
+
+// checkBy checks the writer that an entry shows.
+func (w *world) checkBy(u *Update, e *Entry) {
+	want := u.Client
+	if u.ByField != "" {
+		want = ""
+		if f := w.state.fields[u.ByField]; f != nil && f.Value[0] == '"' {
+			want = strings.Trim(string(f.Value), `"`)
+		}
+	}
+	if e.By != want {
+		w.fail("the entry is by %q, want %q", e.By, want)
 	}
 }
 
@@ -308,6 +326,9 @@ func (w *world) op(field string, client bool) Op {
 		op.TTL = time.Duration(1+w.IntN(int(w.lease.Milliseconds()))) * time.Millisecond
 	}
 	op.Claim = w.chance(10)
+	if rest, found := strings.CutPrefix(field, "p/"); found && w.chance(3) {
+		op.Group, op.GroupMax = "p/"+Group(rest), 1
+	}
 	if w.chance(6) {
 		op.Holder = pick(w, w.writers).holder
 	}

@@ -180,7 +180,8 @@ local function define_rules(u)
 		end
 		local checked = {}
 		for _, name in ipairs(added) do
-			local group = match(name, '^[^/]*/')
+			local group = plans[name].op[15]
+			group = group and match(group, '^#?([^#]+)$') or match(name, '^[^/]*/')
 			local limit = group and not checked[group] and group_limit(name, group)
 			if limit then
 				checked[group] = true

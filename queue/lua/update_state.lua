@@ -10,10 +10,17 @@
 -- ARGV[7+i] MessagePack, one after the other: operations, writer, keep in ms, most fields, most
 --           bytes, data, conditions, client, generation, server, most fields of one owner, client
 --           as JSON, numbers that the first operation takes from a counter, argument of another
+<<<<<<< HEAD
 --           piece. An operation is {field, kind, value, lease in ms, claim, group limit, own,
 --           grace, parent, held parent, by, min, max, holder, numbered}, a condition is {field,
 --           kind, id or most fields}; see appendUpdate in redis_state.go. Zero values are nil, and
 --           are left out at the end
+=======
+--           piece, field that shows the client. An operation is {field, kind, value, lease in ms,
+--           claim, group limit, own, grace, parent, held parent, by, min, max, holder, # if it is
+--           numbered and then the group}, a condition is {field, kind, id}; see appendUpdate in
+--           redis_state.go. Zero values are nil, and are left out at the end
+>>>>>>> 4bfec5a (state, namespace: changes show a field's value as their writer; limits of the fields with one part)
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
 -- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel, 3
@@ -119,7 +126,7 @@ local function take_numbers(ops, take, writer)
 	for i = 2, #ops do
 		local op = ops[i]
 		op[1], op[9] = gsub(op[1], '{n%d*}', numbers), op[9] and gsub(op[9], '{n%d*}', numbers)
-		op[3] = op[15] and op[3] and gsub(op[3], '{n%d*}', numbers) or op[3]
+		op[3] = op[15] and op[15]:sub(1, 1) == '#' and op[3] and gsub(op[3], '{n%d*}', numbers) or op[3]
 	end
 	if #ops > 8 then
 		rare().load_names(ops)
@@ -210,6 +217,11 @@ local function apply(u)
 	if write_rest then
 		write_rest()
 	end
+	if u[15] then
+		local f = get(u[15])
+		local value = f and value_of(f)
+		c.entry.by = value and value:sub(1, 1) == '"' and value or nil
+	end
 end
 
 local function reply_refused(servers, refusal)
@@ -245,7 +257,7 @@ local function update(i)
 	if extend then
 		reply, write = extend(u, k + keys_per_channel - own_keys)
 		changes = #u[1] > 0 or u[6]
-		u[12] = changes and u[12]
+		u[12], u[15] = changes and u[12], changes and u[15]
 	end
 	local refusal = apply(u)
 	if refusal then
