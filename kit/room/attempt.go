@@ -1,0 +1,86 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"switchboard/broker"
+	"switchboard/broker/delivery"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+)
+
+// maxAttempts is how often an operation reads the room and tries to change it. An attempt fails
+// only if another operation has changed the same fields in between.
+const maxAttempts = 8
+
+// change changes a room. plan returns the update for the room as it is, nil if there is nothing to
+// do, or the error of the operation. If the store refuses the update because the room has changed,
+// change reads it and plans again. It returns the snapshot of the last plan.
+func (r *Rooms) change(ctx context.Context, a Actor, id string, plan func(*Snapshot) (*state.Update, error)) (*Snapshot, delivery.ChannelResult, error) {
+	var refused error
+	for range maxAttempts {
+		s, err := r.Read(ctx, id)
+		if err != nil {
+			return nil, delivery.ChannelResult{}, err
+		}
+		u, err := plan(s)
+		if err != nil || u == nil {
+			return s, delivery.ChannelResult{}, err
+		}
+		result, err := r.apply(ctx, a, id, u)
+		if !isStale(err) {
+			return s, result, err
+		}
+		refused = err
+	}
+	return nil, delivery.ChannelResult{}, wire.Errorf(wire.Unavailable, "room %s: it changes too often: %v", id, refused)
+}
+
+// apply stores an update. If it makes the actor an owner of fields, it is bound to the actor's
+// connection.
+func (r *Rooms) apply(ctx context.Context, a Actor, id string, u *state.Update) (result delivery.ChannelResult, err error) {
+	if err := r.due(ctx, id); err != nil {
+		return result, fmt.Errorf("note that room %s changes: %w", id, err)
+	}
+	store := func() (err error) {
+		result, err = r.host.Change(ctx, Channel(id), u, broker.ChangeOptions{})
+		return err
+	}
+	if !ownsFields(u) {
+		err = store()
+	} else {
+		err = a.own(ctx, id, func(c state.Connection) error {
+			u.Client, u.Generation, u.Server = c.Client, c.Generation, c.Server
+			return store()
+		})
+	}
+	if err == nil {
+		r.changed(ctx, id)
+	}
+	return result, err
+}
+
+func ownsFields(u *state.Update) bool {
+	for i := range u.Ops {
+		if u.Ops[i].Own == state.Own {
+			return true
+		}
+	}
+	return false
+}
+
+// isStale reports whether an update was refused because the room is not as it was read. A group
+// that is full is read again, too: the new plan fails with the current values.
+func isStale(err error) bool {
+	refusal, ok := errors.AsType[*state.Refusal](err)
+	if !ok {
+		return false
+	}
+	switch refusal.Err.Code {
+	case wire.Conflict, wire.Full, wire.NotFound:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package room
+
+import (
+	"context"
+	"crypto/subtle"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+)
+
+// JoinRequest is the data of room.join.
+type JoinRequest struct {
+	Room     string `json:"room"`
+	Nickname string `json:"nickname,omitempty"`
+	// Code is that of a private room. Members, reservations and the backend need none.
+	Code string `json:"code,omitempty"`
+}
+
+// Joined is the answer to a join.
+type Joined struct {
+	Room    string `json:"room"`
+	Channel string `json:"channel"`
+	N       int    `json:"n"` // the number of the player
+	// Already is set if the user was a member before: the connection is one more device.
+	Already bool `json:"already,omitempty"`
+	// Reserved is set if the place is only reserved.
+	Reserved bool `json:"reserved,omitempty"`
+}
+
+// Join makes the user of a connection a member of a room, with the connection as an owner of the
+// membership. A user that is a member keeps the number, and so does a reservation. The errors are
+// not_found, locked (also if the room has finished), bad_code, and full, whose data has `members`,
+// `reserved` and `capacity`.
+func (r *Rooms) Join(ctx context.Context, a Actor, q JoinRequest) (Joined, error) {
+	if err := checkText("nickname", q.Nickname, maxNickname); err != nil {
+		return Joined{}, err
+	}
+	if a.isBackend() {
+		return Joined{}, wire.Errorf(wire.BadRequest, "the backend joins for a client")
+	}
+	j := Joined{Room: q.Room, Channel: Channel(q.Room)}
+	_, result, err := r.change(ctx, a, q.Room, func(s *Snapshot) (*state.Update, error) {
+		m := s.of(a.User)
+		switch {
+		case m == nil:
+			return r.planJoin(s, a, q)
+		case m.Reserved:
+			j.N = m.N
+			return r.planTakeReserved(s, a, m, q)
+		}
+		j.N, j.Already = m.N, true
+		return r.planDevice(s, a, m), nil
+	})
+	if err != nil {
+		return Joined{}, err
+	}
+	if n, found := result.Numbers[fieldNext]; found {
+		j.N, j.Already = int(n), false
+	}
+	return j, nil
+}
+
+// planJoin plans a new member.
+func (r *Rooms) planJoin(s *Snapshot, a Actor, q JoinRequest) (*state.Update, error) {
+	if err := s.checkCode(a, q.Code); err != nil {
+		return nil, err
+	}
+	if err := s.admit(1); err != nil {
+		return nil, err
+	}
+	u := a.update()
+	u.Counter = fieldNext
+	u.If = []state.Condition{sameField(fieldRoom, s.Version), sameField(userField(a.User), 0)}
+	u.Ops = r.ops(s, place{user: a.User, nickname: q.Nickname, mark: "{n}"})
+	return u, nil
+}
+
+// planTakeReserved plans that the user takes the reserved place. It needs neither code nor place,
+// also in a locked room.
+func (r *Rooms) planTakeReserved(s *Snapshot, a Actor, m *Member, q JoinRequest) (*state.Update, error) {
+	if s.Room.Status == Finished {
+		return nil, s.admit(0)
+	}
+	if q.Nickname == "" {
+		q.Nickname = m.Nickname
+	}
+	u := a.update()
+	u.If = []state.Condition{sameField(fieldRoom, s.Version), sameField(memberField(m.N), m.id)}
+	u.Ops = []state.Op{{
+		Field: memberField(m.N), Kind: state.Set, Value: r.memberJSON(q.Nickname), Holder: state.UserHolder(a.User),
+		Own: state.Own, Grace: r.mode(s).Grace,
+	}}
+	return u, nil
+}
+
+// planDevice plans that one more connection of a member becomes an owner of the membership. The
+// touch keeps the id of the field.
+func (r *Rooms) planDevice(s *Snapshot, a Actor, m *Member) *state.Update {
+	u := a.update()
+	u.If = []state.Condition{sameField(memberField(m.N), m.id)}
+	u.Ops = []state.Op{{Field: memberField(m.N), Kind: state.Touch, Own: state.Own, Grace: r.mode(s).Grace}}
+	return u
+}
+
+// checkCode returns an error unless the room is public, or the code is right.
+func (s *Snapshot) checkCode(a Actor, code string) error {
+	if s.Room.Visibility == Public || a.trusted || subtle.ConstantTimeCompare([]byte(code), []byte(s.Code)) == 1 {
+		return nil
+	}
+	return wire.Errorf(wire.BadCode, "room %s: the code is wrong", s.ID)
+}
