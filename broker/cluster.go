@@ -16,6 +16,7 @@ const (
 	callDisconnect = "disconnect" // disconnect a client
 	callReply      = "reply"      // deliver a reply to a client
 	callEnd        = "end"        // end a client's subscription
+	callAs         = "as"         // call a method of an extension in the name of a client
 )
 
 // callTimeout bounds a call to another server while a backend waits for it.
@@ -57,6 +58,13 @@ func (b *Broker) handleCalls(links *peer.Links) {
 		var e endCall
 		err := json.Unmarshal(body, &e)
 		return err == nil && b.sessions.Unsubscribe(e.Client, e.Channel, &wire.Error{Code: e.Code, Message: e.Message}), err
+	})
+	links.HandleCall(callAs, func(ctx context.Context, body json.RawMessage) (any, error) {
+		var q asCall
+		if err := json.Unmarshal(body, &q); err != nil {
+			return nil, err
+		}
+		return b.callAs(ctx, q)
 	})
 }
 

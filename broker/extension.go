@@ -23,6 +23,8 @@ type Extension struct {
 	Name string
 	// Methods answer the requests of clients, by the method of the request.
 	Methods map[string]session.Method
+	// ClientCalls are like Methods, but clients cannot call them: Host.CallAs does.
+	ClientCalls map[string]session.Method
 	// Calls are HTTP calls under /v1.
 	Calls []api.Call
 	// Channels are the channels of the extension. No namespace of AccessOptions may have them.
@@ -85,6 +87,16 @@ func (b *Broker) methods() map[string]session.Method {
 		maps.Copy(all, e.Methods)
 	}
 	return all
+}
+
+// clientCall returns the client call with a name, or nil.
+func (b *Broker) clientCall(name string) session.Method {
+	for _, e := range b.extensions {
+		if m := e.ClientCalls[name]; m != nil {
+			return m
+		}
+	}
+	return nil
 }
 
 // calls returns the HTTP calls of all extensions.

@@ -56,10 +56,7 @@ func (s *Session) callMethod(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	caller := Caller{
-		Client: s.client, User: s.user(), Address: s.conn.RemoteAddr(), Server: s.m.opts.ServerID(),
-		Generation: s.generation, session: s,
-	}
+	caller := s.caller()
 	callIn(s.m.opts.MethodPool, s, func() (json.RawMessage, error) {
 		result, err := method(s.m.methodDeadlines.Context(), caller, data)
 		if err != nil {
@@ -76,6 +73,34 @@ func (s *Session) callMethod(req wire.Request) {
 			s.send(wire.Event{Type: wire.TypeReply, Ref: req.Ref, Data: result})
 		}
 	})
+}
+
+// caller returns the Caller of the session. It runs on the loop.
+func (s *Session) caller() Caller {
+	return Caller{
+		Client: s.client, User: s.user(), Address: s.conn.RemoteAddr(), Server: s.m.opts.ServerID(),
+		Generation: s.generation, session: s,
+	}
+}
+
+// Caller returns the connection of a client as the caller of a method, for a call that the backend
+// makes in its name. ok is false if the client has no open session here. It waits for the loop.
+func (m *Manager) Caller(ctx context.Context, client string) (c Caller, ok bool) {
+	found := make(chan Caller, 1)
+	if !m.onLoop(client, func(s *Session) {
+		if s.state == open {
+			found <- s.caller()
+		}
+		close(found)
+	}) {
+		return Caller{}, false
+	}
+	select {
+	case c, ok = <-found:
+		return c, ok
+	case <-ctx.Done():
+		return Caller{}, false
+	}
 }
 
 // findMethod returns the method of a request and its data.

@@ -104,7 +104,7 @@ func (r *Rooms) planDevice(s *Snapshot, a Actor, m *Member) *state.Update {
 
 // checkCode returns an error unless the room is public, or the code is right.
 func (s *Snapshot) checkCode(a Actor, code string) error {
-	if s.Room.Visibility == Public || a.trusted || subtle.ConstantTimeCompare([]byte(code), []byte(s.Code)) == 1 {
+	if s.Room.Visibility == Public || a.trusted || s.Code != "" && subtle.ConstantTimeCompare([]byte(code), []byte(s.Code)) == 1 {
 		return nil
 	}
 	return wire.Errorf(wire.BadCode, "room %s: the code is wrong", s.ID)

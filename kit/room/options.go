@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"switchboard/broker/namespace"
@@ -100,6 +101,11 @@ func (m Mode) check() error {
 	} {
 		if d.value < d.low || d.value > d.high {
 			return fmt.Errorf("%s: %v is not within %v and %v", d.name, d.value, d.low, d.high)
+		}
+	}
+	for _, f := range m.Fields {
+		if !strings.HasPrefix(f.Pattern, groupShared) {
+			return fmt.Errorf("fields: %s: the fields of a mode begin with %s", f.Pattern, groupShared)
 		}
 	}
 	if m.Capacity < 1 || m.Capacity > MaxCapacity {

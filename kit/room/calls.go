@@ -1,0 +1,122 @@
+package room
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"switchboard/broker/api"
+	"switchboard/internal/wire"
+)
+
+// calls returns the HTTP calls of backends.
+func (r *Rooms) calls() []api.Call {
+	return []api.Call{
+		{Pattern: "POST /v1/rooms", Scope: api.ScopePush, Handle: r.handleCreate},
+		{Pattern: "GET /v1/rooms/{room}", Scope: api.ScopeRead, Handle: r.handleGet},
+		{Pattern: "PATCH /v1/rooms/{room}", Scope: api.ScopePush, Handle: r.handlePatch},
+		{Pattern: "DELETE /v1/rooms/{room}", Scope: api.ScopePush, Handle: r.handleDelete},
+		{Pattern: "POST /v1/rooms/{room}/reserve", Scope: api.ScopePush, Handle: r.handleReserve},
+		{Pattern: "POST /v1/rooms/{room}/join", Scope: api.ScopePush, Handle: r.handleJoin},
+		{Pattern: "POST /v1/rooms/{room}/leave", Scope: api.ScopePush, Handle: r.handleLeave},
+		{Pattern: "POST /v1/rooms/{room}/kick", Scope: api.ScopePush, Handle: r.handleKick},
+		{Pattern: "POST /v1/rooms/{room}/lock", Scope: api.ScopePush, Handle: r.handleLock},
+		{Pattern: "POST /v1/rooms/{room}/start", Scope: api.ScopePush, Handle: func(q *http.Request) (any, error) {
+			return r.Start(q.Context(), Backend, q.PathValue("room"))
+		}},
+		{Pattern: "POST /v1/rooms/{room}/finish", Scope: api.ScopePush, Handle: func(q *http.Request) (any, error) {
+			return r.Finish(q.Context(), Backend, q.PathValue("room"))
+		}},
+	}
+}
+
+func (r *Rooms) handleCreate(q *http.Request) (any, error) {
+	var body CreateRequest
+	if err := api.DecodeBody(q, &body); err != nil {
+		return nil, err
+	}
+	return r.Create(q.Context(), Backend, body)
+}
+
+func (r *Rooms) handleGet(q *http.Request) (any, error) {
+	return r.Get(q.Context(), Backend, q.PathValue("room"))
+}
+
+func (r *Rooms) handlePatch(q *http.Request) (any, error) {
+	var body PatchRequest
+	err := api.DecodeBody(q, &body)
+	if err == nil && q.Header.Get("If-Match") != "" {
+		body.Version, err = version(q)
+	}
+	if err != nil {
+		return nil, err
+	}
+	body.Room = q.PathValue("room")
+	return r.Patch(q.Context(), Backend, body)
+}
+
+func (r *Rooms) handleDelete(q *http.Request) (any, error) {
+	v, err := version(q)
+	if err != nil {
+		return nil, err
+	}
+	id := q.PathValue("room")
+	return map[string]string{"id": id}, r.Delete(q.Context(), id, v)
+}
+
+// version returns the version in the header If-Match, an entity tag (RFC 9110 §13.1.1), or 0.
+func version(q *http.Request) (int64, error) {
+	text := q.Header.Get("If-Match")
+	if text == "" || text == "*" {
+		return 0, nil
+	}
+	v, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64)
+	if err != nil || v <= 0 {
+		return 0, wire.Errorf(wire.BadRequest, "If-Match: %.40q is not a version", text)
+	}
+	return v, nil
+}
+
+func (r *Rooms) handleReserve(q *http.Request) (any, error) {
+	var body ReserveRequest
+	if err := api.DecodeBody(q, &body); err != nil {
+		return nil, err
+	}
+	return r.Reserve(q.Context(), q.PathValue("room"), body)
+}
+
+func (r *Rooms) handleJoin(q *http.Request) (any, error) {
+	var body JoinForRequest
+	if err := api.DecodeBody(q, &body); err != nil {
+		return nil, err
+	}
+	return r.JoinFor(q.Context(), q.PathValue("room"), body)
+}
+
+func (r *Rooms) handleLeave(q *http.Request) (any, error) {
+	var body struct {
+		User string `json:"user"`
+	}
+	if err := api.DecodeBody(q, &body); err != nil {
+		return nil, err
+	}
+	return r.Leave(q.Context(), Backend, q.PathValue("room"), body.User)
+}
+
+func (r *Rooms) handleKick(q *http.Request) (any, error) {
+	var body struct {
+		N int `json:"n"`
+	}
+	if err := api.DecodeBody(q, &body); err != nil {
+		return nil, err
+	}
+	return r.Kick(q.Context(), Backend, q.PathValue("room"), body.N)
+}
+
+func (r *Rooms) handleLock(q *http.Request) (any, error) {
+	var body roomRequest
+	if err := api.DecodeBody(q, &body); err != nil {
+		return nil, err
+	}
+	return r.Lock(q.Context(), Backend, q.PathValue("room"), body.locked())
+}

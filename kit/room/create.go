@@ -1,0 +1,218 @@
+package room
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"switchboard/internal/payload"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// CreateRequest is the data of room.create, and the body of the HTTP call.
+type CreateRequest struct {
+	// ID is the id of the room. Zero means a new one, which begins with the mode and a dot.
+	ID string `json:"id,omitempty"`
+	// Key makes the call idempotent: a repeated call with the same key returns the same room, while it
+	// exists. The keys of different users differ. It must not be used together with ID.
+	Key  string `json:"key,omitempty"`
+	Mode string `json:"mode"`
+	Name string `json:"name,omitempty"`
+	// Visibility is public or private. Zero means public.
+	Visibility Visibility `json:"visibility,omitempty"`
+	Region     string     `json:"region,omitempty"`
+	// Capacity is at most that of the mode. Zero means that of the mode.
+	Capacity   int             `json:"capacity,omitempty"`
+	AppVersion string          `json:"app_version,omitempty"`
+	Data       json.RawMessage `json:"data,omitempty"`
+	// Nickname is that of the creating client, which becomes the first member.
+	Nickname string `json:"nickname,omitempty"`
+	// Owner is the user that the backend names as the owner. It is not a member yet.
+	Owner string `json:"owner,omitempty"`
+}
+
+// The bounds of texts and data of a document, in bytes.
+const (
+	maxText = 128
+	maxData = 8 << 10
+)
+
+// Create makes a room. A client becomes the owner and the first member. An id that exists is a
+// conflict, whose data is the room if the caller may see it.
+func (r *Rooms) Create(ctx context.Context, a Actor, q CreateRequest) (View, error) {
+	doc, err := r.newRoom(&q)
+	if err != nil {
+		return View{}, err
+	}
+	if err := r.checkCreator(a, q); err != nil {
+		return View{}, err
+	}
+	id := q.ID
+	switch {
+	case q.Key != "":
+		id = keyedID(doc.Mode, a.User, q.Key)
+	case id == "":
+		id = doc.Mode + "." + strings.ToLower(rand.Text()[:13])
+	}
+	u, err := r.planCreate(ctx, a, id, doc, q)
+	if err == nil {
+		_, err = r.apply(ctx, a, id, u)
+	}
+	if _, refused := errors.AsType[*state.Refusal](err); err != nil && !refused {
+		return View{}, err
+	}
+	s, readErr := r.Read(ctx, id)
+	switch {
+	case readErr != nil:
+		return View{}, readErr
+	case err != nil && q.Key == "":
+		return View{}, exists(s, a)
+	}
+	return s.view(a), nil
+}
+
+// newRoom returns the document of a new room, or an error that names the wrong part.
+func (r *Rooms) newRoom(q *CreateRequest) (*Room, error) {
+	mode, found := r.opts.Modes[q.Mode]
+	if !found {
+		return nil, wire.Errorf(wire.BadRequest, "mode: there is no mode %.40q", q.Mode)
+	}
+	doc := &Room{
+		Name: q.Name, Mode: q.Mode, Visibility: q.Visibility, Status: Waiting, Region: q.Region, Capacity: q.Capacity,
+		Created: r.host.Now().UnixMilli(), AppVersion: q.AppVersion, Data: q.Data,
+	}
+	if doc.Visibility == "" {
+		doc.Visibility = Public
+	}
+	if doc.Capacity == 0 {
+		doc.Capacity = mode.Capacity
+	}
+	switch {
+	case doc.Visibility != Public && doc.Visibility != Private:
+		return nil, wire.Errorf(wire.BadRequest, "visibility: it is neither public nor private")
+	case doc.Capacity < 1 || doc.Capacity > mode.Capacity:
+		return nil, wire.Errorf(wire.BadRequest, "capacity: it must be between 1 and %d", mode.Capacity)
+	}
+	return doc, doc.check()
+}
+
+// check checks the texts and the data of a document, and compacts the data.
+func (d *Room) check() (err error) {
+	for _, t := range []struct{ kind, text string }{{"name", d.Name}, {"region", d.Region}, {"app_version", d.AppVersion}} {
+		if err := checkText(t.kind, t.text, maxText); err != nil {
+			return err
+		}
+	}
+	if strings.ContainsAny(d.Region, " {}*/:") {
+		return wire.Errorf(wire.BadRequest, "region: spaces, braces, colons, * and / are not allowed")
+	}
+	if len(d.Data) > 0 {
+		d.Data, err = payload.Compact(d.Data, maxData)
+	}
+	return err
+}
+
+// checkCreator checks the parts of a request that depend on the caller, and the id.
+func (r *Rooms) checkCreator(a Actor, q CreateRequest) error {
+	if err := checkText("nickname", q.Nickname, maxNickname); err != nil {
+		return err
+	}
+	switch {
+	case q.ID != "" && q.Key != "":
+		return wire.Errorf(wire.BadRequest, "key: it is for rooms without a given id")
+	case q.Owner != "" && !a.isBackend():
+		return wire.Errorf(wire.Forbidden, "owner: only the backend may name another owner")
+	case q.Key != "":
+		return wire.CheckName("key", q.Key)
+	case q.Owner != "":
+		if err := checkUser(q.Owner); err != nil {
+			return err
+		}
+	}
+	if q.ID == "" {
+		return nil
+	}
+	return r.checkNewID(q.ID, q.Mode)
+}
+
+// checkNewID checks a given id. The mode's name and a dot at the beginning select the rules of the
+// channel, so rooms of a mode with rules need it, and those of other modes must not have it.
+func (r *Rooms) checkNewID(id, mode string) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	if strings.Contains(id, "~") {
+		return wire.Errorf(wire.BadRequest, "id: the character ~ is for ids that are made from keys")
+	}
+	prefix, _, found := strings.Cut(id, ".")
+	if _, isMode := r.opts.Modes[prefix]; !found || !isMode {
+		prefix = ""
+	}
+	if prefix != mode && (prefix != "" || r.opts.Modes[mode].hasRules()) {
+		return wire.Errorf(wire.BadRequest, "id: the id of a room of the mode %s must begin with %s and a dot", mode, mode)
+	}
+	return nil
+}
+
+// keyedID returns the id of the room that a user makes with an idempotency key. No id that is given
+// has a ~.
+func keyedID(mode, user, key string) string {
+	sum := sha256.Sum256([]byte(user + "\n" + key))
+	return mode + ".~" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
+}
+
+// planCreate returns the update that makes a room. Fields that an earlier room with the id has left
+// are removed.
+func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q CreateRequest) (*state.Update, error) {
+	u := a.update()
+	u.If = []state.Condition{sameField(fieldRoom, 0)}
+	u.Ops = []state.Op{{Field: fieldRoom, Kind: state.Set, Value: mustJSON(doc)}}
+	owner := q.Owner
+	if !a.isBackend() {
+		owner = a.User
+		u.Counter = fieldNext
+		s := &Snapshot{ID: id, Room: *doc}
+		u.Ops = append(u.Ops, r.ops(s, place{user: a.User, nickname: q.Nickname, mark: "{n}"})...)
+		u.If = append(u.If, sameField(userField(a.User), 0))
+	}
+	if owner != "" {
+		u.Ops = append(u.Ops, state.Op{Field: fieldOwner, Kind: state.Set, Value: mustJSON(owner)})
+	}
+	if doc.Visibility == Private {
+		u.Ops = append(u.Ops, state.Op{Field: fieldCode, Kind: state.Set, Value: mustJSON(newCode())})
+	}
+	left := r.host.ReadStates(ctx, []queue.StateRead{{Channel: Channel(id)}})[0]
+	for _, f := range left.Value.Fields {
+		if !slices.ContainsFunc(u.Ops, func(op state.Op) bool { return op.Field == f.Name }) && f.Name != fieldNext && f.Parent == "" {
+			u.Ops = append(u.Ops, state.Op{Field: f.Name, Kind: state.Delete})
+		}
+	}
+	return u, left.Err
+}
+
+// exists returns the error for an id that is in use.
+func exists(s *Snapshot, a Actor) error {
+	err := wire.Errorf(wire.Conflict, "room %s: it exists", s.ID)
+	if s.mayRead(a.User, false) || a.isBackend() {
+		return &wire.DetailedError{Err: err, Data: s.view(a)}
+	}
+	return err
+}
+
+// newCode returns a random code of 8 characters that people do not confuse.
+func newCode() string {
+	const letters = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ" // 32 of them
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	for i, b := range random {
+		random[i] = letters[b%32]
+	}
+	return string(random[:])
+}

@@ -1,0 +1,57 @@
+package room
+
+import (
+	"context"
+
+	"switchboard/broker"
+	"switchboard/broker/namespace"
+)
+
+// MaxPlayerFields is the most fields p/{n}/* of a member.
+const MaxPlayerFields = 32
+
+// Extension returns the rooms as an extension of the broker: methods for clients, HTTP calls, and
+// the channels of rooms.
+func (r *Rooms) Extension() broker.Extension {
+	return broker.Extension{Name: "rooms", Methods: r.methods(), ClientCalls: r.clientCalls(), Calls: r.calls(), Channels: r.channels()}
+}
+
+// channels returns the channels of rooms: those of each mode with rules, and all others.
+func (r *Rooms) channels() []broker.ChannelKind {
+	var list []broker.ChannelKind
+	for name, m := range r.opts.Modes {
+		if m.hasRules() {
+			list = append(list, broker.ChannelKind{Rule: newRule(channelPrefix+name+".*", m), Authorize: r.authorize})
+		}
+	}
+	return append(list, broker.ChannelKind{Rule: newRule(channelPrefix+"*", Mode{}), Authorize: r.authorize})
+}
+
+// newRule returns the namespace of the rooms of a mode. The store refuses what a user publishes that
+// is not a member. Clients see the number of a member as the writer of a change, never a client id.
+func newRule(name string, m Mode) namespace.Rule {
+	shared := m.Fields
+	if len(shared) == 0 {
+		shared = []namespace.FieldRule{{Pattern: groupShared + "*", Write: namespace.Users}}
+	}
+	own := namespace.FieldRule{
+		Pattern: groupPlayer + "{n}/*", Write: namespace.Users, Of: groupMember + "{n}", Max: MaxPlayerFields,
+	}
+	return namespace.Rule{
+		Name: name, Subscribe: namespace.Users, Publish: namespace.Users, History: namespace.Users, State: namespace.Users,
+		NoPresence: true, HistoryAge: m.HistoryAge, StateKeep: namespace.KeepForever, Grace: m.Grace,
+		Needs: groupUser + "{user}", By: groupUser + "{user}",
+		Fields: append([]namespace.FieldRule{own}, shared...),
+	}
+}
+
+// authorize lets members subscribe to a room, and all users to a public one, unless the mode is for
+// members only.
+func (r *Rooms) authorize(ctx context.Context, _, user, channel string) error {
+	id := channel[len(channelPrefix):]
+	s, err := r.Read(ctx, id)
+	if err == nil && !s.mayRead(user, r.mode(s).MembersOnly) {
+		err = errMembersOnly(id)
+	}
+	return err
+}

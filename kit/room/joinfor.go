@@ -1,0 +1,63 @@
+package room
+
+import (
+	"context"
+	"slices"
+
+	"switchboard/internal/wire"
+	"switchboard/registry"
+)
+
+// JoinForRequest is the body of a join by the backend.
+type JoinForRequest struct {
+	User string `json:"user"`
+	// Client is a connected client of the user, without the user's name. Zero means that the place is
+	// reserved until a client joins.
+	Client   string `json:"client,omitempty"`
+	Nickname string `json:"nickname,omitempty"`
+	// TTL is how long a reservation waits, in seconds. Zero means Mode.Reserve.
+	TTL int64 `json:"ttl,omitempty"`
+}
+
+// joinClient is the name of the call that joins for a client on the server of its connection.
+const joinClient = "room.join"
+
+// JoinFor is Join for the client of a user, in the name of the backend: a private room needs no
+// code. Without a client it is Reserve for one user. A client that is not connected is not_found.
+func (r *Rooms) JoinFor(ctx context.Context, id string, q JoinForRequest) (Joined, error) {
+	if q.Client == "" {
+		return r.reserveOne(ctx, id, q)
+	}
+	if err := checkUser(q.User); err != nil {
+		return Joined{}, err
+	}
+	bindings, err := r.host.User(ctx, q.User)
+	if err != nil {
+		return Joined{}, err
+	}
+	client := wire.ClientID(q.User, q.Client)
+	i := slices.IndexFunc(bindings, func(b registry.Binding) bool { return b.Client == client && b.Server != "" })
+	if i < 0 {
+		return Joined{}, wire.Errorf(wire.NotFound, "client: it is not connected")
+	}
+	var j Joined
+	err = r.host.CallAs(ctx, bindings[i].Server, client, joinClient, JoinRequest{Room: id, Nickname: q.Nickname}, &j)
+	return j, err
+}
+
+// reserveOne is Reserve for one user.
+func (r *Rooms) reserveOne(ctx context.Context, id string, q JoinForRequest) (Joined, error) {
+	done, err := r.Reserve(ctx, id, ReserveRequest{Users: []string{q.User}, TTL: q.TTL})
+	if err != nil {
+		return Joined{}, err
+	}
+	s, err := r.Read(ctx, id)
+	if err != nil {
+		return Joined{}, err
+	}
+	j := Joined{Room: id, Channel: Channel(id), N: done.Numbers[q.User], Reserved: true}
+	if m := s.member(j.N); m != nil && !m.Reserved {
+		j.Already, j.Reserved = true, false
+	}
+	return j, nil
+}
