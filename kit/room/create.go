@@ -18,7 +18,7 @@ import (
 
 // CreateRequest is the data of room.create, and the body of the HTTP call.
 type CreateRequest struct {
-	// ID is the id of the room. Zero means a new one, which begins with the mode and a dot.
+	// ID is the id of the room. Zero means a new one, which begins with the mode and a colon.
 	ID string `json:"id,omitempty"`
 	// Key makes the call idempotent: a repeated call with the same key returns the same room, while it
 	// exists. The keys of different users differ. It must not be used together with ID.
@@ -59,7 +59,7 @@ func (r *Rooms) Create(ctx context.Context, a Actor, q CreateRequest) (View, err
 	case q.Key != "":
 		id = keyedID(doc.Mode, a.User, q.Key)
 	case id == "":
-		id = doc.Mode + "." + strings.ToLower(rand.Text()[:13])
+		id = doc.Mode + ":" + strings.ToLower(rand.Text()[:13])
 	}
 	u, err := r.planCreate(ctx, a, id, doc, q)
 	if err == nil {
@@ -142,7 +142,7 @@ func (r *Rooms) checkCreator(a Actor, q CreateRequest) error {
 	return r.checkNewID(q.ID, q.Mode)
 }
 
-// checkNewID checks a given id. The mode's name and a dot at the beginning select the rules of the
+// checkNewID checks a given id. The mode's name and a colon at the beginning select the rules of the
 // channel, so rooms of a mode with rules need it, and those of other modes must not have it.
 func (r *Rooms) checkNewID(id, mode string) error {
 	if err := checkID(id); err != nil {
@@ -151,12 +151,12 @@ func (r *Rooms) checkNewID(id, mode string) error {
 	if strings.Contains(id, "~") {
 		return wire.Errorf(wire.BadRequest, "id: the character ~ is for ids that are made from keys")
 	}
-	prefix, _, found := strings.Cut(id, ".")
+	prefix, _, found := strings.Cut(id, ":")
 	if _, isMode := r.opts.Modes[prefix]; !found || !isMode {
 		prefix = ""
 	}
 	if prefix != mode && (prefix != "" || r.opts.Modes[mode].hasRules()) {
-		return wire.Errorf(wire.BadRequest, "id: the id of a room of the mode %s must begin with %s and a dot", mode, mode)
+		return wire.Errorf(wire.BadRequest, "id: the id of a room of the mode %s must begin with %s and a colon", mode, mode)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (r *Rooms) checkNewID(id, mode string) error {
 // has a ~.
 func keyedID(mode, user, key string) string {
 	sum := sha256.Sum256([]byte(user + "\n" + key))
-	return mode + ".~" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
+	return mode + ":~" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
 // planCreate returns the update that makes a room. Fields that an earlier room with the id has left

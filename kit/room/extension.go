@@ -21,7 +21,7 @@ func (r *Rooms) channels() []broker.ChannelKind {
 	var list []broker.ChannelKind
 	for name, m := range r.opts.Modes {
 		if m.hasRules() {
-			list = append(list, broker.ChannelKind{Rule: newRule(channelPrefix+name+".*", m), Authorize: r.authorize})
+			list = append(list, broker.ChannelKind{Rule: newRule(channelPrefix+name+":*", m), Authorize: r.authorize})
 		}
 	}
 	return append(list, broker.ChannelKind{Rule: newRule(channelPrefix+"*", Mode{}), Authorize: r.authorize})

@@ -36,11 +36,11 @@ type Mode struct {
 	// FinishedLife is how long a finished room stays. Zero means 24 h.
 	FinishedLife time.Duration
 	// HistoryAge is how long the messages of a room are kept after the last one, at most 7 days. Zero
-	// means the broker's time. Ids of such rooms begin with the mode's name and a dot.
+	// means the broker's time. Ids of such rooms begin with the mode's name and a colon.
 	HistoryAge time.Duration
 	// MembersOnly keeps users that are not members from reading public rooms of the mode.
 	MembersOnly bool
-	// Fields are the rules of g/*, for members. Ids of such rooms begin with the mode's name and a dot.
+	// Fields are the rules of g/*, for members. Ids of such rooms begin with the mode's name and a colon.
 	// Zero means that members may write all fields g/*.
 	Fields []namespace.FieldRule
 }

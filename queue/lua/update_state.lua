@@ -10,17 +10,10 @@
 -- ARGV[7+i] MessagePack, one after the other: operations, writer, keep in ms, most fields, most
 --           bytes, data, conditions, client, generation, server, most fields of one owner, client
 --           as JSON, numbers that the first operation takes from a counter, argument of another
-<<<<<<< HEAD
---           piece. An operation is {field, kind, value, lease in ms, claim, group limit, own,
---           grace, parent, held parent, by, min, max, holder, numbered}, a condition is {field,
---           kind, id or most fields}; see appendUpdate in redis_state.go. Zero values are nil, and
---           are left out at the end
-=======
 --           piece, field that shows the client. An operation is {field, kind, value, lease in ms,
 --           claim, group limit, own, grace, parent, held parent, by, min, max, holder, # if it is
---           numbered and then the group}, a condition is {field, kind, id}; see appendUpdate in
---           redis_state.go. Zero values are nil, and are left out at the end
->>>>>>> 4bfec5a (state, namespace: changes show a field's value as their writer; limits of the fields with one part)
+--           numbered and then the group}, a condition is {field, kind, id or most fields}; see
+--           appendUpdate in redis_state.go. Zero values are nil, and are left out at the end
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
 -- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel, 3
