@@ -1,17 +1,19 @@
 package room_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"switchboard/broker"
 	"switchboard/client"
 	clientroom "switchboard/client/room"
+	"switchboard/internal/await"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit/kittest"
@@ -53,12 +55,18 @@ func each(t *testing.T, n int, test func(w *world)) {
 		n := len(b.List)
 		w.T, w.Brokers = t, b
 		w.rooms, w.hosts = w.rooms[len(w.rooms)-n:], w.hosts[len(w.hosts)-n:]
+		// A broker ends subscriptions on the servers that it knows.
+		await.True(t, "the brokers know each other", func() bool {
+			return !slices.ContainsFunc(b.List, func(one *kittest.Broker) bool { return len(one.Servers()) < n && !b.Memory })
+		})
 		test(w)
 	})
 }
 
 // connect returns the rooms of a user that is connected to broker i.
-func (w *world) connect(i int, user string) *clientroom.Rooms { return clientroom.New(w.At(i).Connect(w.T, user, nil)) }
+func (w *world) connect(i int, user string) *clientroom.Rooms {
+	return clientroom.New(w.At(i).Connect(w.T, user, nil))
+}
 
 func (w *world) create(r *clientroom.Rooms, o clientroom.CreateOptions) *clientroom.Room {
 	w.Helper()
@@ -166,4 +174,4 @@ func (w *world) http(status int, method, path string, body any, header ...string
 
 type object = map[string]any
 
-var background = context.Background()
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
