@@ -12,8 +12,8 @@ import (
 	"switchboard/client"
 )
 
-// Room is a room that this client follows. Its fields are those of the client's copy of the channel,
-// which the broker keeps up to date.
+// Room is a room that this client follows. Its fields are those of the client's copy of the
+// channel, which the broker keeps up to date.
 type Room struct {
 	ID      string
 	Channel string

@@ -35,8 +35,8 @@ type JoinOptions struct {
 	Code     string // of a private room
 }
 
-// Create makes a room whose owner and first member is the user, and follows it. An ID that exists is
-// a conflict.
+// Create makes a room whose owner and first member is the user, and follows it. An ID that exists
+// is a conflict.
 func (r *Rooms) Create(ctx context.Context, o CreateOptions) (*Room, error) {
 	var info Info
 	if err := r.client.Call(ctx, "room.create", o, &info); err != nil {

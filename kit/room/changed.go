@@ -2,7 +2,6 @@ package room
 
 import "context"
 
-// scheduleDue is how soon the round looks at a room after a change, if changed does not.
 // due notes that a room is about to change, so that the round computes its card even if this
 // process ends before changed.
 func (r *Rooms) due(ctx context.Context, id string) error { return nil }

@@ -142,8 +142,8 @@ func (r *Rooms) checkCreator(a Actor, q CreateRequest) error {
 	return r.checkNewID(q.ID, q.Mode)
 }
 
-// checkNewID checks a given id. The mode's name and a colon at the beginning select the rules of the
-// channel, so rooms of a mode with rules need it, and those of other modes must not have it.
+// checkNewID checks a given id. The mode's name and a colon at the beginning select the rules of
+// the channel, so rooms of a mode with rules need it, and those of other modes must not have it.
 func (r *Rooms) checkNewID(id, mode string) error {
 	if err := checkID(id); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"switchboard/kit/room"
 )
 
-// device connects a device of a user to broker i. end closes its connection, and stop ends it; ended
-// is set when the broker has ended it for good.
+// device connects a device of a user to broker i. ended is set when the broker has ended it for
+// good.
 func (w *world) device(i int, user, name string) (c *client.Client, ended *atomic.Bool) {
 	ended = new(atomic.Bool)
 	return w.At(i).Connect(w.T, user, func(o *client.Options) {

@@ -2,8 +2,8 @@ package room
 
 import "encoding/json"
 
-// Room is the document of a room: the value of the field $room, which everybody who may read the
-// room sees. Times are Unix milliseconds, 0 for never.
+// Room is the document of a room: the value of the field $room, which is shown to all readers of
+// the room. Times are Unix milliseconds, 0 for never.
 type Room struct {
 	Name       string     `json:"name,omitempty"`
 	Mode       string     `json:"mode"`
@@ -26,7 +26,7 @@ type Visibility string
 
 // The visibilities.
 const (
-	Public  Visibility = "public"  // everybody, unless Mode.MembersOnly
+	Public  Visibility = "public"  // all users, unless Mode.MembersOnly
 	Private Visibility = "private" // members only; joining needs the code
 )
 

@@ -27,8 +27,9 @@ func (r *Rooms) channels() []broker.ChannelKind {
 	return append(list, broker.ChannelKind{Rule: newRule(channelPrefix+"*", Mode{}), Authorize: r.authorize})
 }
 
-// newRule returns the namespace of the rooms of a mode. The store refuses what a user publishes that
-// is not a member. Clients see the number of a member as the writer of a change, never a client id.
+// newRule returns the namespace of the rooms of a mode. The store refuses what a user publishes
+// that is not a member. Clients see the number of a member as the writer of a change, never a
+// client id.
 func newRule(name string, m Mode) namespace.Rule {
 	shared := m.Fields
 	if len(shared) == 0 {

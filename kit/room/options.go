@@ -40,8 +40,8 @@ type Mode struct {
 	HistoryAge time.Duration
 	// MembersOnly keeps users that are not members from reading public rooms of the mode.
 	MembersOnly bool
-	// Fields are the rules of g/*, for members. Ids of such rooms begin with the mode's name and a colon.
-	// Zero means that members may write all fields g/*.
+	// Fields are the rules of g/*, for members. Ids of such rooms begin with the mode's name and a
+	// colon. Zero means that members may write all fields g/*.
 	Fields []namespace.FieldRule
 }
 

@@ -23,8 +23,8 @@ type PatchRequest struct {
 }
 
 // Patch changes the document of a room. Only the owner and the backend may do it. If the room does
-// not have the version, the error is conflict, whose data is the room. Visibility, mode and capacity
-// do not change.
+// not have the version, the error is conflict, whose data is the room. Visibility, mode and
+// capacity do not change.
 func (r *Rooms) Patch(ctx context.Context, a Actor, q PatchRequest) (View, error) {
 	return r.edit(ctx, a, q.Room, q.Version, func(s *Snapshot, doc *Room, u *state.Update) error {
 		for _, part := range []struct{ from, to *string }{{q.Name, &doc.Name}, {q.Region, &doc.Region}, {q.AppVersion, &doc.AppVersion}} {
@@ -51,8 +51,8 @@ func (r *Rooms) Lock(ctx context.Context, a Actor, id string, locked bool) (View
 	return r.Patch(ctx, a, PatchRequest{Room: id, Locked: &locked})
 }
 
-// Start begins the game of a waiting room. Nothing happens if it is playing. If it has finished, the
-// error is conflict. Only the owner and the backend may do it.
+// Start begins the game of a waiting room. Nothing happens if it is playing. If it has finished,
+// the error is conflict. Only the owner and the backend may do it.
 func (r *Rooms) Start(ctx context.Context, a Actor, id string) (View, error) {
 	return r.edit(ctx, a, id, 0, func(s *Snapshot, doc *Room, _ *state.Update) error {
 		switch doc.Status {
@@ -65,8 +65,8 @@ func (r *Rooms) Start(ctx context.Context, a Actor, id string) (View, error) {
 	})
 }
 
-// Finish ends the game of a room. Nothing happens if it has finished. Only the owner and the backend
-// may do it.
+// Finish ends the game of a room. Nothing happens if it has finished. Only the owner and the
+// backend may do it.
 func (r *Rooms) Finish(ctx context.Context, a Actor, id string) (View, error) {
 	return r.edit(ctx, a, id, 0, func(_ *Snapshot, doc *Room, _ *state.Update) error {
 		if doc.Status != Finished {

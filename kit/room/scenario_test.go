@@ -172,7 +172,8 @@ func TestPrivateRoom(t *testing.T) {
 	})
 }
 
-// TestLockAndReserve checks that a reserved place counts, keeps its number, and opens a locked room.
+// TestLockAndReserve checks that a reserved place counts, keeps its number, and opens a locked
+// room.
 func TestLockAndReserve(t *testing.T) {
 	each(t, 2, func(w *world) {
 		ctx := w.Context()

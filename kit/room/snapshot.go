@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,7 +51,7 @@ type Snapshot struct {
 	// room. Both are for the backend only.
 	OwnerUser, Code string
 
-	ownerID, nextID, codeID int64 // ids of $$owner, $$next and $$code, 0 if absent
+	ownerID, nextID int64 // ids of $$owner and $$next, 0 if absent
 }
 
 // Member is a player of a room, or a reservation.
@@ -114,63 +115,66 @@ func (r *Rooms) Read(ctx context.Context, id string) (*Snapshot, error) {
 	return list[0], nil
 }
 
-// read returns rooms in one round trip. A room that does not exist is nil.
+// read returns rooms in one round trip, or more if one of them changes meanwhile. A room that does
+// not exist is nil.
 func (r *Rooms) read(ctx context.Context, ids ...string) ([]*Snapshot, error) {
-	reads := make([]queue.StateRead, 0, 3*len(ids))
+	reads := make([]queue.StateRead, 0, 2*len(ids))
 	for _, id := range ids {
-		channel := Channel(id)
 		reads = append(reads,
-			queue.StateRead{Channel: channel, Fields: []string{fieldRoom, fieldOwner, fieldCode, fieldNext}},
-			queue.StateRead{Channel: channel, Prefix: groupMember},
-			queue.StateRead{Channel: channel, Prefix: groupNumber})
+			queue.StateRead{Channel: Channel(id), Prefix: "$"},
+			queue.StateRead{Channel: Channel(id), Prefix: groupMember})
 	}
-	pages := r.host.ReadStates(ctx, reads)
+	var pages []queue.Outcome[queue.StatePage]
+	for range maxAttempts {
+		if pages = r.host.ReadStates(ctx, reads); !isTorn(pages) {
+			break
+		}
+	}
 	list := make([]*Snapshot, len(ids))
 	for i, id := range ids {
 		var err error
-		if list[i], err = newSnapshot(id, pages[3*i:3*i+3]); err != nil {
+		if list[i], err = newSnapshot(id, pages[2*i], pages[2*i+1]); err != nil {
 			return nil, fmt.Errorf("read room %s: %w", id, err)
 		}
 	}
 	return list, nil
 }
 
+// isTorn reports whether a room has changed between the reads of its two pages.
+func isTorn(pages []queue.Outcome[queue.StatePage]) bool {
+	for i := 0; i+1 < len(pages); i += 2 {
+		if pages[i].Err == nil && pages[i+1].Err == nil && pages[i].Value.ID != pages[i+1].Value.ID {
+			return true
+		}
+	}
+	return false
+}
+
 // newSnapshot returns the snapshot of the pages of a room, or nil if there is no room.
-func newSnapshot(id string, pages []queue.Outcome[queue.StatePage]) (*Snapshot, error) {
-	s := &Snapshot{ID: id, At: pages[0].Value.ID, Clock: pages[0].Value.Clock}
-	for _, p := range pages {
-		if p.Err != nil {
-			return nil, p.Err
-		}
-		s.At = min(s.At, p.Value.ID)
+func newSnapshot(id string, backend, members queue.Outcome[queue.StatePage]) (*Snapshot, error) {
+	if err := cmp.Or(backend.Err, members.Err); err != nil {
+		return nil, err
 	}
-	for _, f := range pages[0].Value.Fields {
-		if err := s.setField(f); err != nil {
-			return nil, err
-		}
-	}
-	if s.Version == 0 {
-		return nil, nil
-	}
-	for _, f := range pages[1].Value.Fields {
+	s := &Snapshot{ID: id, At: min(backend.Value.ID, members.Value.ID), Clock: backend.Value.Clock}
+	for _, f := range members.Value.Fields {
 		if err := s.addMember(f); err != nil {
 			return nil, err
 		}
 	}
-	for _, f := range pages[2].Value.Fields {
-		n, err := strconv.Atoi(strings.TrimPrefix(f.Name, groupNumber))
-		if m := s.member(n); err == nil && m != nil {
-			err = json.Unmarshal(f.Value, &m.User)
-		}
-		if err != nil {
+	for _, f := range backend.Value.Fields {
+		if err := s.setField(f); err != nil {
 			return nil, fmt.Errorf("field %s: %w", f.Name, err)
 		}
+	}
+	if s.Version == 0 {
+		return nil, nil
 	}
 	slices.SortFunc(s.Members, func(a, b Member) int { return a.N - b.N })
 	s.Owner = s.findOwner()
 	return s, nil
 }
 
+// setField reads a field of the backend.
 func (s *Snapshot) setField(f queue.NamedField) (err error) {
 	switch f.Name {
 	case fieldRoom:
@@ -178,14 +182,20 @@ func (s *Snapshot) setField(f queue.NamedField) (err error) {
 	case fieldOwner:
 		s.ownerID, err = f.ID, json.Unmarshal(f.Value, &s.OwnerUser)
 	case fieldCode:
-		s.codeID, err = f.ID, json.Unmarshal(f.Value, &s.Code)
+		err = json.Unmarshal(f.Value, &s.Code)
 	case fieldNext:
 		s.nextID = f.ID
+	default:
+		number, found := strings.CutPrefix(f.Name, groupNumber)
+		if !found {
+			return nil
+		}
+		n, _ := strconv.Atoi(number)
+		if m := s.member(n); m != nil {
+			err = json.Unmarshal(f.Value, &m.User)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("field %s: %w", f.Name, err)
-	}
-	return nil
+	return err
 }
 
 func (s *Snapshot) addMember(f queue.NamedField) error {
