@@ -64,6 +64,30 @@ func TestDevices(t *testing.T) {
 	})
 }
 
+// TestDeviceOfMember checks that a device must join a private room before it subscribes, and that
+// its membership then lasts without the other device.
+func TestDeviceOfMember(t *testing.T) {
+	each(t, 2, func(w *world) {
+		ctx := w.Context()
+		phone, _ := w.device(0, "amy", "phone")
+		tablet, _ := w.device(1, "amy", "tablet")
+		den := w.create(clientroom.New(phone), clientroom.CreateOptions{Mode: "racing", Visibility: "private"})
+		_, err := tablet.Subscribe(ctx, den.Channel, client.SubscribeOptions{State: true})
+		w.refused(err, wire.Forbidden)
+		w.join(clientroom.New(tablet), den.ID, 1)
+		if err := phone.Unsubscribe(ctx, den.Channel); err != nil {
+			w.Fatal(err)
+		}
+		w.wantMembers(den.ID, "owner 1 1=amy")
+		if err := tablet.Unsubscribe(ctx, den.Channel); err != nil {
+			w.Fatal(err)
+		}
+		w.wantMembers(den.ID, "owner 0")
+		_, err = tablet.Subscribe(ctx, den.Channel, client.SubscribeOptions{State: true})
+		w.refused(err, wire.Forbidden)
+	})
+}
+
 // TestLateSocketEnd checks that the end of an old connection on one broker does not evict the new
 // one on another broker.
 func TestLateSocketEnd(t *testing.T) {

@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"slices"
 
 	"switchboard/broker"
 	"switchboard/broker/namespace"
@@ -46,13 +47,17 @@ func newRule(name string, m Mode) namespace.Rule {
 	}
 }
 
-// authorize lets members subscribe to a room, and all users to a public one, unless the mode is for
-// members only.
-func (r *Rooms) authorize(ctx context.Context, _, user, channel string) error {
+// authorize lets the devices that have joined subscribe to a room, and all users to a public one,
+// unless the mode is for members only. A device of a member that has not joined would keep its
+// subscription when the membership ends with the other devices.
+func (r *Rooms) authorize(ctx context.Context, client, user, channel string) error {
 	id := channel[len(channelPrefix):]
 	s, err := r.Read(ctx, id)
-	if err == nil && !s.mayRead(user, r.mode(s).MembersOnly) {
-		err = errMembersOnly(id)
+	if err != nil || s.isOpen(r.mode(s).MembersOnly) {
+		return err
 	}
-	return err
+	if m := s.of(user); m == nil || !slices.Contains(m.owners, client) {
+		return errMembersOnly(id)
+	}
+	return nil
 }

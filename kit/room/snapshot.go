@@ -67,7 +67,8 @@ type Member struct {
 	// it does not end.
 	Until int64
 
-	id int64 // of the field
+	id     int64    // of the field
+	owners []string // clients, also while they are away
 }
 
 // memberValue is the value of member/{n}.
@@ -207,7 +208,7 @@ func (s *Snapshot) addMember(f queue.NamedField) error {
 	if err != nil {
 		return fmt.Errorf("field %s: %w", f.Name, err)
 	}
-	m := Member{N: n, Nickname: v.Nickname, Joined: v.Joined, Reserved: v.Reserved, Away: f.Away != 0, id: f.ID}
+	m := Member{N: n, Nickname: v.Nickname, Joined: v.Joined, Reserved: v.Reserved, Away: f.Away != 0, id: f.ID, owners: f.Owners}
 	if until := f.Until(); until != state.AwayStays {
 		m.Until = until
 	}

@@ -70,13 +70,13 @@ func (r *Rooms) Get(ctx context.Context, a Actor, id string) (View, error) {
 
 // mayRead reports whether a user may read the room. A reservation does not count.
 func (s *Snapshot) mayRead(user string, membersOnly bool) bool {
-	if s.Room.Visibility == Public && !membersOnly {
-		return true
-	}
 	m := s.of(user)
-	return m != nil && !m.Reserved
+	return s.isOpen(membersOnly) || m != nil && !m.Reserved
 }
 
+// isOpen reports whether all users may read the room.
+func (s *Snapshot) isOpen(membersOnly bool) bool { return s.Room.Visibility == Public && !membersOnly }
+
 func errMembersOnly(id string) error {
-	return wire.Errorf(wire.Forbidden, "room %s: only its members may read it", id)
+	return wire.Errorf(wire.Forbidden, "room %s: only members that have joined may read it", id)
 }
