@@ -73,7 +73,7 @@ func (r *Rooms) Create(ctx context.Context, a Actor, q CreateRequest) (View, err
 	case readErr != nil:
 		return View{}, readErr
 	case err != nil && q.Key == "":
-		return View{}, exists(s, a)
+		return View{}, r.exists(s, a)
 	}
 	return s.view(a), nil
 }
@@ -198,9 +198,9 @@ func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q
 }
 
 // exists returns the error for an id that is in use.
-func exists(s *Snapshot, a Actor) error {
+func (r *Rooms) exists(s *Snapshot, a Actor) error {
 	err := wire.Errorf(wire.Conflict, "room %s: it exists", s.ID)
-	if s.mayRead(a.User, false) || a.isBackend() {
+	if a.isBackend() || s.mayRead(a.User, r.mode(s).MembersOnly) {
 		return &wire.DetailedError{Err: err, Data: s.view(a)}
 	}
 	return err

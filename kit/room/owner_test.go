@@ -176,5 +176,15 @@ func TestCreate(t *testing.T) {
 		closed := w.create(amy, clientroom.CreateOptions{Mode: "closed"})
 		_, err = bob.Get(ctx, closed.ID)
 		w.refused(err, wire.Forbidden)
+		_, err = bob.Create(ctx, clientroom.CreateOptions{Mode: "closed", ID: closed.ID})
+		w.refused(err, wire.Conflict)
+		if d, ok := errors.AsType[*client.DetailedError](err); ok {
+			w.Errorf("bob sees %s", d.Data)
+		}
+		open := w.create(amy, clientroom.CreateOptions{Mode: "battle"})
+		_, err = bob.Create(ctx, clientroom.CreateOptions{Mode: "battle", ID: open.ID})
+		if d, ok := errors.AsType[*client.DetailedError](err); !ok || !strings.Contains(string(d.Data), open.ID) {
+			w.Errorf("the conflict is %v", err)
+		}
 	})
 }
