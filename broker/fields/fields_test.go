@@ -316,3 +316,27 @@ func TestWithoutNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestBuildForMembers checks the writer that a change shows, the field that it needs, and the limit
+// of the fields with one part.
+func TestBuildForMembers(t *testing.T) {
+	set, err := namespace.New([]namespace.Rule{{
+		Name: "room:*", State: namespace.Users, Needs: "$$user/{user}", By: "$$user/{user}",
+		Fields: []namespace.FieldRule{{Pattern: "p/{n}/*", Write: namespace.Users, Of: "m/{n}", Max: 3}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := amy()
+	w.User = "a/y"
+	u, err := Build(set, w, "room:1", decode(t, `{"set":{"p/7/x":1}}`), nil, testLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if op := u.Ops[0]; u.ByField != "$$user/a%2Fy" || u.If[0].Field != u.ByField || op.Group != "p/7/" || op.GroupMax != 3 || op.Parent != "m/7" {
+		t.Errorf("the update is %+v", u)
+	}
+	if u, err = Build(set, backend(), "room:1", decode(t, `{"set":{"p/7/x":1}}`), nil, testLimits); err != nil || u.ByField != "" || len(u.If) > 0 {
+		t.Errorf("the update of the backend is %+v, %v", u, err)
+	}
+}
