@@ -195,3 +195,21 @@ func TestReservationEnds(t *testing.T) {
 		w.refused(err, wire.NotFound)
 	})
 }
+
+// TestBack checks that a device of a private room that connects again is back by its subscription.
+func TestBack(t *testing.T) {
+	each(t, 2, func(w *world) {
+		phone, ended := w.device(0, "amy", "phone")
+		den := w.create(clientroom.New(phone), clientroom.CreateOptions{Mode: "battle", Visibility: "private"})
+		w.disconnect("amy")
+		await.True(w.T, "amy is away", func() bool { return ended.Load() && w.members(den.ID) == "owner 1 1=amy*" })
+		again, _ := w.device(1, "amy", "phone")
+		if _, err := again.Subscribe(w.Context(), den.Channel, client.SubscribeOptions{State: true}); err != nil {
+			w.Fatal(err)
+		}
+		w.wantMembers(den.ID, "owner 1 1=amy")
+		if _, err := again.Update(w.Context(), den.Channel, client.Set("p/1/health", 85)); err != nil {
+			w.Fatal(err)
+		}
+	})
+}
