@@ -30,6 +30,8 @@ var mayImport = map[string][]string{
 	"kit/kittest":           {"broker", "client", "internal/await", "internal/redispipe", "internal/redistest", "queue", "registry"},
 	"kit/room":              {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker", "broker/api", "broker/delivery", "broker/namespace", "broker/session", "kit/index"},
 	"client/room":           {"client"},
+	"kit/board":             {"internal/redispipe", "internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session"},
+	"client/board":          {"client"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/recording":      {"registry", "queue", "events"},

@@ -1,0 +1,194 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchboard/broker"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// channelPrefix begins the channels of boards.
+const channelPrefix = "board:"
+
+// topField is the field of the channel with the first ten:
+// {"season":"20260601T000000Z","entries":[{"player":"amy","score":1500}]}. A board without seasons
+// has no season. The field is absent until the first score, and ends with the season.
+const topField = "top"
+
+// Boards are the boards of a broker.
+type Boards struct {
+	host *broker.Host
+	opts Options
+}
+
+// NewBoards returns the boards of a broker. [New] also makes their extension.
+func NewBoards(host *broker.Host, opts Options) (*Boards, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Boards{host, opts}, nil
+}
+
+// Score is a score that is submitted.
+type Score struct {
+	Board  string `json:"board"`
+	Player string `json:"player"`
+	// Score is between -(2^53-1) and 2^53-1. JSON keeps such numbers exactly.
+	Score int64 `json:"score"`
+	// Mode says what the score does. Zero means the board's mode.
+	Mode Mode `json:"mode,omitempty"`
+	// Operation identifies the submission of the player for Options.OperationTTL: a repeat changes
+	// nothing and has the first result. It has 1 to 200 bytes without white space. Add needs one.
+	Operation string `json:"operation,omitempty"`
+	// Season is the id of the season in which the score counts: the error is [wire.Expired] if it is
+	// not the current one. Zero means the season that is current when the score arrives.
+	Season string `json:"season,omitempty"`
+	// Durable waits until a replica has the score. Without one the error is queue.ErrNotReplicated,
+	// and the result is valid.
+	Durable bool `json:"durable,omitempty"`
+}
+
+// Result is the result of a submission or a removal.
+type Result struct {
+	Board  string `json:"board"`
+	Season string `json:"season,omitempty"` // its id; of a repeat, the current season
+	Player string `json:"player"`
+	// Score is the player's score after the change, and Previous the one before it. Nil means that the
+	// player is not on the board: a full board has no place for the last one.
+	Score    *int64 `json:"score"`
+	Previous *int64 `json:"previous"`
+	// Rank is the place of the player, from 1. Zero means none.
+	Rank int `json:"rank,omitempty"`
+	// Count is the number of players on the board.
+	Count int `json:"count"`
+	// Repeated reports that the operation was known: the result is that of the first time.
+	Repeated bool `json:"repeated,omitempty"`
+}
+
+// Submit submits a score. Besides the errors of the store, the errors are [wire.BadRequest],
+// [wire.NotFound] for a board or a season that does not exist, [wire.Expired], and
+// [wire.OutOfRange] if the sum of an Add is out of bounds.
+func (b *Boards) Submit(ctx context.Context, s Score) (Result, error) {
+	rules, err := b.opts.board(s.Board)
+	if err != nil {
+		return Result{}, err
+	}
+	c := change{what: s.Mode, score: s.Score, player: s.Player, operation: s.Operation, board: s.Board}
+	if c.what == "" {
+		c.what = rules.Mode
+	}
+	if err := c.what.check(); err != nil {
+		return Result{}, err
+	}
+	switch {
+	case c.score > state.MaxNumber || c.score < -state.MaxNumber:
+		return Result{}, wire.Errorf(wire.BadRequest, "score: %d is not within -(2^53-1) and 2^53-1", c.score)
+	case c.operation != "":
+		err = wire.CheckName("operation", c.operation)
+	case c.what == Add:
+		err = wire.Errorf(wire.BadRequest, "operation: an addition needs an id, so that a repeat adds once")
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return b.change(ctx, rules, c, s.Season, s.Durable)
+}
+
+// Remove removes a player from a board, now or in a kept season. Removing an absent player changes
+// nothing.
+func (b *Boards) Remove(ctx context.Context, board, player, season string) (Result, error) {
+	rules, err := b.opts.board(board)
+	if err != nil {
+		return Result{}, err
+	}
+	return b.change(ctx, rules, change{what: remove, player: player, board: board, anySeason: season != ""}, season, false)
+}
+
+// maxTries bounds how often a change looks for the season.
+const maxTries = 3
+
+// change makes a change in the named season, or in the current one.
+func (b *Boards) change(ctx context.Context, rules *Board, c change, id string, durable bool) (Result, error) {
+	if err := wire.CheckName("player", c.player); err != nil {
+		return Result{}, err
+	}
+	c.entries, c.sign, c.remember = rules.Entries, rules.sign(), b.opts.OperationTTL
+	now := b.opts.now()
+	for try := 1; ; try++ {
+		var err error
+		if c.season, err = rules.find(id, now); err != nil {
+			return Result{}, err
+		}
+		result, err := b.changeOnce(ctx, c, durable)
+		refusal, refused := errors.AsType[*state.Refusal](err)
+		switch {
+		case !refused:
+			return result, err
+		case refusal.Field == conditionRange:
+			return Result{}, wire.Errorf(wire.OutOfRange, "score: the sum is not within -(2^53-1) and 2^53-1")
+		case refusal.Field != conditionExpired:
+			return Result{}, err
+		case id != "":
+			return Result{}, wire.Errorf(wire.Expired, "season: %s is not the current season", c.season.id)
+		case try == maxTries:
+			return Result{}, wire.Errorf(wire.Unavailable, "season: it ends while the score arrives")
+		}
+		if now, err = b.storeTime(ctx, c.board); err != nil {
+			return Result{}, err
+		}
+	}
+}
+
+// changeOnce makes a change in c.season.
+func (b *Boards) changeOnce(ctx context.Context, c change, durable bool) (Result, error) {
+	u := &state.Update{
+		Ops:    []state.Op{{Field: topField, Kind: state.Set, Value: []byte("null")}}, // the script sets the value
+		Writer: state.BackendHolder,
+	}
+	done, err := b.host.Change(ctx, channelPrefix+c.board, u, broker.ChangeOptions{Durable: durable, Script: b.opts.Store.change(c)})
+	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
+		return Result{}, err
+	}
+	result := Result{Board: c.board, Season: c.season.id, Player: c.player}
+	if parseErr := result.parse(done.Reply); parseErr != nil {
+		return Result{}, parseErr
+	}
+	return result, err
+}
+
+// parse parses the reply of change.lua.
+func (r *Result) parse(reply string) error {
+	words := strings.Fields(reply)
+	if len(words) < 4 {
+		return fmt.Errorf("board: unexpected reply of a change: %q", reply)
+	}
+	var errs [4]error
+	r.Score, errs[0] = parseScore(words[0])
+	r.Previous, errs[1] = parseScore(words[1])
+	r.Rank, errs[2] = strconv.Atoi(words[2])
+	r.Count, errs[3] = strconv.Atoi(words[3])
+	r.Repeated = len(words) > 4
+	return errors.Join(errs[:]...)
+}
+
+func parseScore(word string) (*int64, error) {
+	if word == "-" {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(word, 10, 64)
+	return &n, err
+}
+
+// storeTime returns the time of the store, which decides which season is the current one.
+func (b *Boards) storeTime(ctx context.Context, board string) (time.Time, error) {
+	read := b.host.ReadStates(ctx, []queue.StateRead{{Channel: channelPrefix + board, Fields: []string{topField}}})[0]
+	return time.UnixMilli(read.Value.Clock), read.Err
+}

@@ -1,0 +1,55 @@
+package board
+
+import (
+	"net/http"
+
+	"switchboard/broker/api"
+	"switchboard/internal/wire"
+)
+
+// postScore is POST /v1/boards/{board}/scores with a [Score] without the board.
+func (b *Boards) postScore(r *http.Request) (any, error) {
+	var s Score
+	if err := api.DecodeBody(r, &s); err != nil {
+		return nil, err
+	}
+	if board := r.PathValue("board"); s.Board != "" && s.Board != board {
+		return nil, wire.Errorf(wire.BadRequest, "board: the path names %.200s", board)
+	}
+	s.Board = r.PathValue("board")
+	return b.Submit(r.Context(), s)
+}
+
+// getTop is GET /v1/boards/{board}?season=&offset=&limit=.
+func (b *Boards) getTop(r *http.Request) (any, error) {
+	offset, err := api.QueryInt(r, "offset", 0, 0, maxOffset)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := api.QueryInt(r, "limit", defaultLimit, 1, maxLimit)
+	if err != nil {
+		return nil, err
+	}
+	return b.Top(r.Context(), r.PathValue("board"), seasonOf(r), int(offset), int(limit))
+}
+
+// getRank is GET /v1/boards/{board}/players/{player}?season=.
+func (b *Boards) getRank(r *http.Request) (any, error) {
+	return b.Rank(r.Context(), r.PathValue("board"), r.PathValue("player"), seasonOf(r))
+}
+
+// getAround is GET /v1/boards/{board}/players/{player}/around?season=&limit=.
+func (b *Boards) getAround(r *http.Request) (any, error) {
+	n, err := api.QueryInt(r, "limit", defaultLimit/2, 1, maxAround)
+	if err != nil {
+		return nil, err
+	}
+	return b.Around(r.Context(), r.PathValue("board"), r.PathValue("player"), seasonOf(r), int(n))
+}
+
+// deletePlayer is DELETE /v1/boards/{board}/players/{player}?season=.
+func (b *Boards) deletePlayer(r *http.Request) (any, error) {
+	return b.Remove(r.Context(), r.PathValue("board"), r.PathValue("player"), seasonOf(r))
+}
+
+func seasonOf(r *http.Request) string { return r.URL.Query().Get("season") }

@@ -1,0 +1,67 @@
+package board
+
+import (
+	"context"
+
+	"switchboard/broker"
+	"switchboard/broker/api"
+	"switchboard/broker/namespace"
+	"switchboard/broker/session"
+	"switchboard/internal/wire"
+)
+
+// New returns the extension with the boards: their calls, methods and channels.
+func New(host *broker.Host, opts Options) (broker.Extension, error) {
+	b, err := NewBoards(host, opts)
+	if err != nil {
+		return broker.Extension{}, err
+	}
+	return b.Extension(), nil
+}
+
+// Extension returns the calls, methods and channels of the boards.
+func (b *Boards) Extension() broker.Extension {
+	return broker.Extension{
+		Name: "boards",
+		Calls: []api.Call{
+			{Pattern: "POST /v1/boards/{board}/scores", Scope: api.ScopePush, Handle: b.postScore},
+			{Pattern: "GET /v1/boards/{board}", Scope: api.ScopeRead, Handle: b.getTop},
+			{Pattern: "GET /v1/boards/{board}/players/{player}", Scope: api.ScopeRead, Handle: b.getRank},
+			{Pattern: "GET /v1/boards/{board}/players/{player}/around", Scope: api.ScopeRead, Handle: b.getAround},
+			{Pattern: "DELETE /v1/boards/{board}/players/{player}", Scope: api.ScopePush, Handle: b.deletePlayer},
+		},
+		Methods: map[string]session.Method{
+			"board.submit": b.submitMethod,
+			"board.top":    b.topMethod,
+			"board.around": b.aroundMethod,
+			"board.rank":   b.rankMethod,
+		},
+		Channels: []broker.ChannelKind{{
+			Rule: namespace.Rule{
+				Name: channelPrefix + "*", Subscribe: namespace.Anyone, State: namespace.Anyone, History: namespace.Anyone,
+				NoPresence: true, StateKeep: namespace.KeepForever,
+			},
+			Authorize: b.authorize,
+		}},
+	}
+}
+
+// authorize implements session.Authorizer: the clients that may read a board may subscribe to it.
+func (b *Boards) authorize(_ context.Context, _, user, channel string) error {
+	return b.mayRead(channel[len(channelPrefix):], user)
+}
+
+// mayRead returns an error if clients of a user may not read a board. user is "" for a client
+// without one.
+func (b *Boards) mayRead(board, user string) error {
+	rules, err := b.opts.board(board)
+	if err != nil {
+		return err
+	}
+	if rules.read == namespace.Anyone || rules.read == namespace.Users && user != "" {
+		return nil
+	}
+	return wire.Errorf(wire.Forbidden, "board %s: only %s may read it", board, readers[rules.read])
+}
+
+var readers = map[namespace.Access]string{namespace.Users: "users", namespace.BackendOnly: "the backend"}

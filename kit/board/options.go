@@ -1,0 +1,172 @@
+package board
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"switchboard/broker/namespace"
+	"switchboard/internal/wire"
+)
+
+// Options configures the boards of a broker. All brokers that share a store need the same ones.
+type Options struct {
+	// Store holds the scores: a [Redis] next to a queue in Redis, or a [Memory] next to a queue in
+	// memory. It is required.
+	Store Store
+	// Boards are the boards by name. A name that ends with * is the prefix of any number of boards;
+	// of several that match, the longest decides. Zero means no boards.
+	Boards map[string]Board
+	// OperationTTL is how long an operation id is known. Zero means 24 h.
+	OperationTTL time.Duration
+
+	now func() time.Time // in tests
+}
+
+// Board is the rules of a board.
+type Board struct {
+	// Order is "desc" for the highest score first, or "asc" for the lowest. Zero means desc.
+	Order string
+	// Mode is what a submitted score does if the call does not say it. Clients cannot choose another
+	// one. Zero means Best.
+	Mode Mode
+	// Entries is the most players. One more than that pushes the last one out, or is not stored if it
+	// would be the last one. Zero means 100,000.
+	Entries int
+	// Season is a cron expression with five fields, such as "0 0 * * 1" or "@monthly", in UTC unless
+	// it begins with CRON_TZ=. The board begins anew at its times. Zero means that it never does.
+	Season string
+	// Keep is how many past seasons can be read. Zero means 4.
+	Keep int
+	// Read is "anyone", "users" or "nobody": the clients that may read the board and subscribe to its
+	// channel. Zero means users. The backend always may.
+	Read string
+	// Submit allows users to submit scores of their own. A client can claim any score, so use it only
+	// if nothing depends on the board. Zero means that only the backend submits.
+	Submit bool
+
+	schedule cron.Schedule // of Season; tests set a faster one
+	recent   *atomic.Pointer[season]
+	read     namespace.Access
+}
+
+// Mode is what a submitted score does to the player's score.
+type Mode string
+
+// The modes.
+const (
+	Best Mode = "best" // replaces it if the new one is before it in the board's order
+	Set  Mode = "set"  // replaces it
+	Add  Mode = "add"  // is added to it; absent is 0. It needs an operation id
+)
+
+const (
+	minEntries   = topSize
+	maxEntries   = 10_000_000
+	maxKeep      = 100
+	maxOperation = 7 * 24 * time.Hour
+)
+
+var cronParser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// withDefaults returns valid options, or an error that names the first invalid one.
+func (o Options) withDefaults() (Options, error) {
+	if o.Store == nil {
+		return o, errors.New("board: Store is required")
+	}
+	o.OperationTTL = cmp.Or(o.OperationTTL, 24*time.Hour)
+	if o.OperationTTL < time.Second || o.OperationTTL > maxOperation {
+		return o, fmt.Errorf("board: OperationTTL: %v is not within 1s and %v", o.OperationTTL, maxOperation)
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	boards := make(map[string]Board, len(o.Boards))
+	for name, b := range o.Boards {
+		if prefix := strings.TrimSuffix(name, "*"); prefix != "" {
+			if err := wire.CheckName("channel", channelPrefix+prefix); err != nil || strings.Contains(prefix, "*") {
+				return o, fmt.Errorf("board: %q is not the name of a board", name)
+			}
+		}
+		b, err := b.withDefaults()
+		if err != nil {
+			return o, fmt.Errorf("board %s: %w", name, err)
+		}
+		boards[name] = b
+	}
+	o.Boards = boards
+	return o, nil
+}
+
+func (b Board) withDefaults() (Board, error) {
+	b.Order, b.Mode, b.Read = cmp.Or(b.Order, "desc"), cmp.Or(b.Mode, Best), cmp.Or(b.Read, "users")
+	b.Entries, b.Keep = cmp.Or(b.Entries, 100_000), cmp.Or(b.Keep, 4)
+	switch {
+	case b.Order != "asc" && b.Order != "desc":
+		return b, fmt.Errorf("order: %q is neither asc nor desc", b.Order)
+	case b.Mode.check() != nil:
+		return b, b.Mode.check()
+	case b.Entries < minEntries || b.Entries > maxEntries:
+		return b, fmt.Errorf("entries: %d is not within %d and %d", b.Entries, minEntries, maxEntries)
+	case b.Keep < 1 || b.Keep > maxKeep:
+		return b, fmt.Errorf("keep: %d is not within 1 and %d", b.Keep, maxKeep)
+	case b.Read != "anyone" && b.Read != "users" && b.Read != "nobody":
+		return b, fmt.Errorf("read: %q is none of anyone, users and nobody", b.Read)
+	}
+	b.recent = new(atomic.Pointer[season])
+	var err error
+	if b.read, err = namespace.ParseAccess(b.Read); err != nil || b.Season == "" {
+		return b, err
+	}
+	if b.schedule, err = parseSeason(b.Season); err != nil {
+		return b, fmt.Errorf("season: %w", err)
+	}
+	return b, nil
+}
+
+func (m Mode) check() error {
+	switch m {
+	case Best, Set, Add:
+		return nil
+	}
+	return wire.Errorf(wire.BadRequest, "mode: %.20q is none of best, set and add", m)
+}
+
+// sign is 1 if the lowest score is first, and -1 if the highest is.
+func (b *Board) sign() int64 {
+	if b.Order == "asc" {
+		return 1
+	}
+	return -1
+}
+
+// board returns the rules of a board.
+func (o *Options) board(name string) (*Board, error) {
+	if err := wire.CheckName("board", name); err != nil {
+		return nil, err
+	}
+	if err := wire.CheckName("channel", channelPrefix+name); err != nil {
+		return nil, err
+	}
+	best, found := "", false
+	for pattern := range o.Boards {
+		prefix, isPrefix := strings.CutSuffix(pattern, "*")
+		if pattern == name {
+			best, found = pattern, true
+			break
+		}
+		if isPrefix && strings.HasPrefix(name, prefix) && (!found || len(pattern) > len(best)) {
+			best, found = pattern, true
+		}
+	}
+	if !found {
+		return nil, wire.Errorf(wire.NotFound, "board: there is no %s", name)
+	}
+	b := o.Boards[best]
+	return &b, nil
+}
