@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"switchboard/broker/api"
 	"switchboard/broker/peer"
 	"switchboard/internal/wire"
 )
@@ -17,6 +18,7 @@ const (
 	callReply      = "reply"      // deliver a reply to a client
 	callEnd        = "end"        // end a client's subscription
 	callAs         = "as"         // call a method of an extension in the name of a client
+	callDescribe   = "describe"   // describe a client's connection
 )
 
 // callTimeout bounds a call to another server while a backend waits for it.
@@ -49,6 +51,7 @@ func (b *Broker) handleCalls(links *peer.Links) {
 		err := json.Unmarshal(body, &client)
 		return err == nil && b.sessions.Disconnect(client), err
 	})
+	links.HandleCall(callDescribe, b.describeCall)
 	links.HandleCall(callReply, func(_ context.Context, body json.RawMessage) (any, error) {
 		var r replyCall
 		err := json.Unmarshal(body, &r)
@@ -66,6 +69,35 @@ func (b *Broker) handleCalls(links *peer.Links) {
 		}
 		return b.callAs(ctx, q)
 	})
+}
+
+// describeCall handles callDescribe. The result is nil if the client is not connected here.
+func (b *Broker) describeCall(ctx context.Context, body json.RawMessage) (any, error) {
+	var client string
+	if err := json.Unmarshal(body, &client); err != nil {
+		return nil, err
+	}
+	return b.describeClient(ctx, client)
+}
+
+// describeClient describes the connection of a client on this server. It is nil if there is none.
+func (b *Broker) describeClient(ctx context.Context, client string) (*api.Connection, error) {
+	d, known, err := b.sessions.Describe(ctx, client)
+	if err != nil || !known {
+		return nil, err
+	}
+	return &api.Connection{Address: d.Address, Expires: d.Expires, Channels: d.Channels}, nil
+}
+
+// Connection implements api.Cluster: it describes the connection of a client on the given server.
+func (b *Broker) Connection(ctx context.Context, server, client string) (c *api.Connection, err error) {
+	if server == b.ID() {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		return b.describeClient(ctx, client)
+	}
+	err = b.call(ctx, server, callDescribe, client, &c)
+	return c, err
 }
 
 // localSubscribers returns the number of subscribers of each channel on this server.

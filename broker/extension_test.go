@@ -110,8 +110,13 @@ func TestExtension(t *testing.T) {
 		},
 		"redis": func(t *testing.T) []instance {
 			s, _ := redisStore(t, shared.Client(t), testBeat)
-			list := []instance{start(t, s, withClub), start(t, s, withClub)}
+			change := func(o *broker.Options) {
+				o.Timing.Beat = testBeat
+				withClub(o)
+			}
+			list := []instance{start(t, s, change), start(t, s, change)}
 			for _, i := range list {
+				await.True(t, "the broker sees both", func() bool { return len(i.Servers()) == 2 })
 				i.awaitReady(t, http.StatusOK)
 			}
 			return list

@@ -26,10 +26,15 @@ func (b *Broker) logOrigin(origin string) {
 }
 
 // refuseOtherOrigins refuses requests of pages of other origins that may change something. The
-// exception is POST /sse, where forOrigins checks the origin.
+// exceptions check the origin themselves: POST /sse and the public calls of extensions.
 func (b *Broker) refuseOtherOrigins(h http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.AddInsecureBypassPattern("POST /sse")
+	for _, c := range b.calls() {
+		if c.Public {
+			protection.AddInsecureBypassPattern(c.Pattern)
+		}
+	}
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.logOrigin(r.Header.Get("Origin"))
 		http.Error(w, protection.Check(r).Error(), http.StatusForbidden)

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -204,4 +205,39 @@ func testHeldClients(t *testing.T, s store) {
 	ok(t, s.DropClient(ctx, "a", "phone"))
 	want(t, []string{"laptop"})(s.HeldClients(ctx, "a", 10))
 	want(t, []string{"tv"})(s.HeldClients(ctx, "b", 10))
+}
+
+func testClientPages(t *testing.T, s store) {
+	ctx := t.Context()
+	all := map[string]bool{}
+	var clients []string
+	for i := range 700 { // more than Redis keeps in one small object, which is one page
+		c := fmt.Sprintf("user-%d/phone", i)
+		all[c] = true
+		clients = append(clients, c)
+	}
+	ok(t, s.HoldClients(ctx, "a", clients))
+	ok(t, s.HoldClients(ctx, "b", []string{"other/phone"}))
+	pages, cursor := 0, ""
+	for {
+		page, next, err := s.ClientPage(ctx, "a", cursor, 100)
+		ok(t, err)
+		for _, c := range page {
+			if c == "other/phone" {
+				t.Error("the page has a client of another server")
+			}
+			delete(all, c)
+		}
+		pages++
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	if len(all) > 0 || pages < 2 {
+		t.Errorf("%d pages do not have %d clients", pages, len(all))
+	}
+	page, next, err := s.ClientPage(ctx, "nobody", "", 10)
+	if len(page) != 0 || next != "" || err != nil {
+		t.Errorf("an unknown server has %v, %q, %v", page, next, err)
+	}
 }

@@ -24,6 +24,7 @@ func TestConformance(t *testing.T) {
 		{"a tombstone expires", testTombstoneEnds},
 		{"channels and clients of a dead server are cleaned up", testCleaning},
 		{"held clients", testHeldClients},
+		{"clients come in pages", testClientPages},
 
 		{"channels have servers", testChannelServers},
 		{"binding and unbinding can be repeated", testRepeatedBinding},

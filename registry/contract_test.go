@@ -31,6 +31,7 @@ type contract interface {
 	DeclaredDead(ctx context.Context, server string) (bool, error)
 	HeldChannels(ctx context.Context, server string, n int) ([]string, error)
 	HeldClients(ctx context.Context, server string, n int) ([]string, error)
+	ClientPage(ctx context.Context, server, cursor string, limit int) ([]string, string, error)
 	Forget(ctx context.Context, server string) error
 	ChangePresence(ctx context.Context, server string, changes []RosterChange) []RosterOutcome
 	Roster(ctx context.Context, server, channel string) (Roster, error)

@@ -60,12 +60,32 @@ func (m *Memory) Channels(_ context.Context, prefix, cursor string, limit int) (
 		}
 	}
 	m.mu.Unlock()
+	names, next := firstNames(names, limit)
+	return names, next, nil
+}
+
+// firstNames sorts names and returns the first limit of them, and the last one of these if there
+// are more.
+func firstNames(names []string, limit int) (first []string, next string) {
 	slices.Sort(names)
-	limit = max(limit, 1)
-	if len(names) <= limit {
-		return names, "", nil
+	if limit = max(limit, 1); len(names) <= limit {
+		return names, ""
 	}
-	return names[:limit], names[limit-1], nil
+	return names[:limit], names[limit-1]
+}
+
+// ClientPage is like [Redis.ClientPage]. The cursor is the last client of the page before.
+func (m *Memory) ClientPage(_ context.Context, server, cursor string, limit int) ([]string, string, error) {
+	m.mu.Lock()
+	var clients []string
+	for client := range m.heldClients[server] {
+		if client > cursor {
+			clients = append(clients, client)
+		}
+	}
+	m.mu.Unlock()
+	clients, next := firstNames(clients, limit)
+	return clients, next, nil
 }
 
 // HoldClients is like [Redis.HoldClients].

@@ -43,14 +43,15 @@ func (r *Redis) ChannelServers(ctx context.Context, channel string) ([]string, e
 // least once. Channels returns ErrBadCursor if the cursor is malformed. The cursor is that of
 // SSCAN.
 func (r *Redis) Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error) {
-	names, next, err = r.scanChannels(ctx, prefix, cursor, limit)
+	names, next, err = r.scanSet(ctx, r.keys.channelList(), prefix, cursor, limit)
 	if err != nil {
 		return nil, "", fmt.Errorf("channels from %q: %w", prefix, err)
 	}
 	return names, next, nil
 }
 
-func (r *Redis) scanChannels(ctx context.Context, prefix, cursor string, limit int) ([]string, string, error) {
+// scanSet returns a page of the names in a set that begin with prefix.
+func (r *Redis) scanSet(ctx context.Context, key, prefix, cursor string, limit int) ([]string, string, error) {
 	var position uint64
 	if cursor != "" {
 		var err error
@@ -58,7 +59,7 @@ func (r *Redis) scanChannels(ctx context.Context, prefix, cursor string, limit i
 			return nil, "", ErrBadCursor
 		}
 	}
-	cmd := redis.NewScanCmd(ctx, nil, "sscan", r.keys.channelList(), position,
+	cmd := redis.NewScanCmd(ctx, nil, "sscan", key, position,
 		"match", globEscaper.Replace(prefix)+"*", "count", max(limit, 1))
 	if err := r.pipe.Do(ctx, cmd); err != nil {
 		return nil, "", err

@@ -48,6 +48,19 @@ func (r *Redis) HeldClients(ctx context.Context, server string, n int) ([]string
 	return clients, nil
 }
 
+// ClientPage returns about limit clients of the server's s_c_, from cursor on. An empty cursor
+// begins the list. next is empty after the last page, and only then: a page may have no clients. A
+// client may be returned twice; a client that is in the set all the time is returned at least once.
+// A client is added before it is bound, so it may not be online yet. ClientPage returns
+// ErrBadCursor if the cursor is malformed.
+func (r *Redis) ClientPage(ctx context.Context, server, cursor string, limit int) (clients []string, next string, err error) {
+	clients, next, err = r.scanSet(ctx, r.keys.heldClients(server), "", cursor, limit)
+	if err != nil {
+		return nil, "", fmt.Errorf("clients of server %s: %w", server, err)
+	}
+	return clients, next, nil
+}
+
 // hold adds names to key, s_ch_ or s_c_ of the server.
 func (r *Redis) hold(ctx context.Context, key, server string, names ...string) error {
 	alive, err := r.eval(ctx, holdScript, []string{key, r.keys.tombstone(server)}, anys(names)...)

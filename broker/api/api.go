@@ -32,6 +32,7 @@ type Registry interface {
 	Users(ctx context.Context, users []string) ([][]registry.Binding, error)
 	Channels(ctx context.Context, prefix, cursor string, limit int) ([]string, string, error)
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
+	ClientPage(ctx context.Context, server, cursor string, limit int) ([]string, string, error)
 }
 
 // Queue is the part of the queue that the API reads.
@@ -60,6 +61,8 @@ type Cluster interface {
 	Subscribers(ctx context.Context, channels []string) (counts []int, partial bool)
 	// Disconnect closes the client's connection on server. It reports whether there was one.
 	Disconnect(ctx context.Context, server, client string) (bool, error)
+	// Connection describes the client's connection on server, or returns nil if there is none.
+	Connection(ctx context.Context, server, client string) (*Connection, error)
 	// Reply sends the backend's reply to the client on server. It reports whether the client is there.
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
@@ -161,11 +164,14 @@ func (a api) endpoints() []endpoint {
 		{pattern: "GET /v1/channels/{channel}/presence", scope: ScopeRead, handle: a.presence},
 		{pattern: "GET /v1/channels/{channel}/state", scope: ScopeRead, handle: a.channelState},
 		{pattern: "POST /v1/state/query", scope: ScopeRead, handle: a.queryStates},
+		{pattern: "GET /v1/clients/{client}", scope: ScopeRead, handle: a.client}, // {client}: alice%2Fphone
+		{pattern: "GET /v1/clients/{user}/{client}", scope: ScopeRead, handle: a.client},
+		{pattern: "GET /v1/users", scope: ScopeRead, handle: a.onlineUsers},
 		{pattern: "GET /v1/users/{user}", scope: ScopeRead, handle: a.user},
 		{pattern: "POST /v1/users/query", scope: ScopeRead, handle: a.query},
 		{pattern: "GET /v1/servers", scope: ScopeRead, handle: a.servers},
 		{pattern: "POST /v1/users/{user}/disconnect", scope: ScopeAdmin, handle: a.disconnectUser},
-		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient}, // {client}: alice%2Fphone
+		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
 		{pattern: "POST /v1/clients/{user}/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
 	}
 	for _, c := range a.Calls {

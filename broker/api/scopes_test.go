@@ -17,7 +17,8 @@ func TestScopes(t *testing.T) {
 		"POST /v1/push": "push", "POST /v1/push/batch": "push", "POST /v1/notify": "push", "POST /v1/reply": "push",
 		"GET /v1/channels": "read", "GET /v1/channels/{channel}": "read", "GET /v1/channels/{channel}/history": "read",
 		"GET /v1/channels/{channel}/presence": "read", "GET /v1/channels/{channel}/state": "read", "POST /v1/state/query": "read",
-		"GET /v1/users/{user}": "read", "POST /v1/users/query": "read", "GET /v1/servers": "read",
+		"GET /v1/users": "read", "GET /v1/users/{user}": "read", "POST /v1/users/query": "read", "GET /v1/servers": "read",
+		"GET /v1/clients/{client}": "read", "GET /v1/clients/{user}/{client}": "read",
 		"POST /v1/users/{user}/disconnect": "admin", "POST /v1/clients/{client}/disconnect": "admin",
 		"POST /v1/clients/{user}/{client}/disconnect": "admin",
 	}

@@ -173,7 +173,7 @@ func TestWrongCalls(t *testing.T) {
 		{"GET", "/v1/push", 405, "POST", "GET /v1/push: the method must be POST"},
 		{"DELETE", "/v1/channels/a", 405, "GET, HEAD", "DELETE /v1/channels/a: the method must be GET, HEAD"},
 		{"PUT", "/v1/users/query", 405, "GET, HEAD, POST", "PUT /v1/users/query"},
-		{"GET", "/v1/clients/a/disconnect", 405, "POST", ""},
+		{"GET", "/v1/users/a/disconnect", 405, "POST", ""},
 		{"POST", "/v1/pushes", 404, "", "there is no POST /v1/pushes"},
 		{"GET", "/v1/", 404, "", "there is no GET /v1/"},
 		{"GET", "/v1", 404, "", "there is no GET /v1"},
