@@ -3,11 +3,14 @@ package broker
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/delivery"
+	"switchboard/broker/limit"
 	"switchboard/broker/session"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -112,6 +115,36 @@ func (h *Host) Disconnect(ctx context.Context, user string) error {
 		}
 	}
 	return err
+}
+
+// DisconnectClient closes the connection of one client.
+func (h *Host) DisconnectClient(ctx context.Context, client string) error {
+	c, _, err := h.Client(ctx, client)
+	if err == nil && c.Server != "" && h.b.Live(c.Server) {
+		_, err = h.b.Disconnect(ctx, c.Server, client)
+	}
+	return err
+}
+
+// CheckToken returns an error if clients could not connect with the token. An open broker accepts
+// every token.
+func (h *Host) CheckToken(token string) error {
+	if h.b.opts.Access.Tokens.Open() {
+		return nil
+	}
+	_, err := h.b.access.tokens.Load().Verify(token)
+	return err
+}
+
+// Address returns the address of the client that made an HTTP request: the one that a trusted proxy
+// names, or else the one of the connection. It is the zero Addr if it is not known.
+func (h *Host) Address(r *http.Request) netip.Addr {
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	addr := limit.Forwarded(h.b.opts.Limits.Proxies, peer.Addr(), r.Header.Values("X-Forwarded-For"))
+	if !addr.IsValid() {
+		addr = peer.Addr()
+	}
+	return addr.Unmap().WithZone("")
 }
 
 // Client returns the queue's record of a client. ok is false if it is unknown.

@@ -183,9 +183,12 @@ func (a *Addresses) unlinkLocked(slot Slot) {
 	a.idle--
 }
 
-func (a *Addresses) isProxy(addr netip.Addr) bool {
+func (a *Addresses) isProxy(addr netip.Addr) bool { return contains(a.opts.Proxies, addr) }
+
+// contains reports whether one of the networks contains addr.
+func contains(networks []netip.Prefix, addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
-	return slices.ContainsFunc(a.opts.Proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // Network returns addr if it is an IPv4 address, or the /64 of an IPv6 address. All addresses of

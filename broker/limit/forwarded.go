@@ -12,7 +12,15 @@ import (
 // may have invented all addresses before that one. Forwarded returns the zero Addr if peer is not
 // a proxy, or the values name no client.
 func (a *Addresses) Forwarded(peer netip.Addr, values []string) netip.Addr {
-	if a == nil || !peer.IsValid() || !a.isProxy(peer) {
+	if a == nil {
+		return netip.Addr{}
+	}
+	return Forwarded(a.opts.Proxies, peer, values)
+}
+
+// Forwarded is like Addresses.Forwarded, for the given proxies.
+func Forwarded(proxies []netip.Prefix, peer netip.Addr, values []string) netip.Addr {
+	if !peer.IsValid() || !contains(proxies, peer) {
 		return netip.Addr{}
 	}
 	for _, value := range slices.Backward(values) {
@@ -27,7 +35,7 @@ func (a *Addresses) Forwarded(peer netip.Addr, values []string) netip.Addr {
 			if !ok {
 				return netip.Addr{}
 			}
-			if !a.isProxy(addr) {
+			if !contains(proxies, addr) {
 				return addr
 			}
 		}
