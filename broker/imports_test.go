@@ -32,6 +32,9 @@ var mayImport = map[string][]string{
 	"client/room":           {"client"},
 	"kit/board":             {"internal/redispipe", "internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session"},
 	"client/board":          {"client"},
+	"kit/account":           {"internal/payload", "internal/redispipe", "internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/auth", "broker/limit", "broker/namespace", "kit/index"},
+	"kit/account/kittest":   {"internal/await", "internal/redispipe", "internal/redistest", "queue", "registry", "broker"},
+	"client/account":        {"client"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/recording":      {"registry", "queue", "events"},

@@ -1,0 +1,67 @@
+package account
+
+import (
+	"context"
+	"net/http"
+
+	"switchboard/broker/api"
+)
+
+// maxPage is the most accounts of a page.
+const maxPage = 1000
+
+// backendCalls are the calls with an API key.
+func (a *Accounts) backendCalls() []api.Call {
+	call := func(pattern string, handle func(r *http.Request, id string) (any, error)) api.Call {
+		return api.Call{Pattern: pattern, Scope: api.ScopeAdmin, Handle: func(r *http.Request) (any, error) {
+			return handle(r, r.PathValue("account"))
+		}}
+	}
+	change := func(name string, change func(context.Context, string) (Account, error)) api.Call {
+		return call("POST /v1/accounts/{account}/"+name, func(r *http.Request, id string) (any, error) { return change(r.Context(), id) })
+	}
+	return []api.Call{
+		call("GET /v1/accounts", a.list),
+		call("GET /v1/accounts/{account}", func(r *http.Request, id string) (any, error) { return a.Get(r.Context(), id) }),
+		call("GET /v1/accounts/{account}/history", func(r *http.Request, id string) (any, error) {
+			list, err := a.History(r.Context(), id)
+			return map[string]any{"account": id, "events": list}, err
+		}),
+		call("PATCH /v1/accounts/{account}", a.patch),
+		call("POST /v1/accounts/{account}/password", a.password),
+		change("lock", a.Lock), change("unlock", a.Unlock), change("delete", a.Delete), change("restore", a.Restore),
+	}
+}
+
+// list answers a page of accounts, or the one with the name in the query.
+func (a *Accounts) list(r *http.Request, _ string) (any, error) {
+	query := r.URL.Query()
+	if name := query.Get("name"); name != "" {
+		return a.Find(r.Context(), name)
+	}
+	limit, err := api.QueryInt(r, "limit", 100, 1, maxPage)
+	if err != nil {
+		return nil, err
+	}
+	return a.List(r.Context(), State(query.Get("state")), query.Get("cursor"), int(limit))
+}
+
+func (a *Accounts) patch(r *http.Request, id string) (any, error) {
+	var in struct {
+		Name string `json:"name"`
+	}
+	if err := api.DecodeBody(r, &in); err != nil {
+		return nil, err
+	}
+	return a.Rename(r.Context(), id, in.Name, Caller{})
+}
+
+func (a *Accounts) password(r *http.Request, id string) (any, error) {
+	var in struct {
+		Password string `json:"password"`
+	}
+	if err := api.DecodeBody(r, &in); err != nil {
+		return nil, err
+	}
+	return a.SetPassword(r.Context(), id, in.Password)
+}

@@ -1,0 +1,104 @@
+package account
+
+import (
+	"context"
+	"net/http"
+
+	"switchboard/broker/api"
+	"switchboard/internal/wire"
+)
+
+// publicCalls are the calls without an API key.
+func (a *Accounts) publicCalls() []api.Call {
+	post := func(path string, handle func(*http.Request) (any, error)) api.Call {
+		return api.Call{Pattern: "POST /v1/accounts" + path, Public: true, Handle: handle}
+	}
+	return []api.Call{
+		post("", handle(a, a.Register)),
+		post("/challenge", handle(a, func(ctx context.Context, in struct {
+			Message string `json:"message"`
+		}, from Caller) (Challenge, error) {
+			return a.Challenge(ctx, in.Message, from)
+		})),
+		post("/login", handle(a, a.Login)),
+		post("/renew", handle(a, func(ctx context.Context, in struct {
+			Renewal string `json:"renewal"`
+		}, from Caller) (Session, error) {
+			return a.Renew(ctx, in.Renewal, from)
+		})),
+		post("/logout", handle(a, func(ctx context.Context, in struct {
+			Renewal    string `json:"renewal"`
+			Everywhere bool   `json:"everywhere"`
+		}, from Caller) (struct{}, error) {
+			return struct{}{}, a.Logout(ctx, in.Renewal, in.Everywhere, from)
+		})),
+		{Pattern: "GET /v1/accounts/me", Public: true, Handle: a.self(func(r *http.Request, id string, _ Caller) (any, error) {
+			return a.Get(r.Context(), id)
+		})},
+		{Pattern: "PATCH /v1/accounts/me", Public: true, Handle: a.self(a.patchSelf)},
+		post("/me/password", a.self(a.passwordOfSelf)),
+		post("/me/delete", a.self(a.deleteSelf)),
+	}
+}
+
+// handle returns a handler that decodes the body for call.
+func handle[In, Out any](a *Accounts, call func(context.Context, In, Caller) (Out, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		var in In
+		if err := api.DecodeBody(r, &in); err != nil {
+			return nil, err
+		}
+		return call(r.Context(), in, Caller{a.host.Address(r)})
+	}
+}
+
+// self returns a handler for a call with a token of the broker.
+func (a *Accounts) self(call func(r *http.Request, id string, from Caller) (any, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		id, err := a.bearer(r.Header.Get("Authorization"))
+		if err != nil {
+			return nil, err
+		}
+		return call(r, id, Caller{a.host.Address(r)})
+	}
+}
+
+// patchSelf changes the nickname, or the name. A guest gives a name and a password together.
+func (a *Accounts) patchSelf(r *http.Request, id string, from Caller) (any, error) {
+	var in struct {
+		Nickname *string `json:"nickname"`
+		Name     *string `json:"name"`
+		Password string  `json:"password"`
+	}
+	if err := api.DecodeBody(r, &in); err != nil {
+		return nil, err
+	}
+	switch {
+	case (in.Nickname == nil) == (in.Name == nil):
+		return nil, wire.Errorf(wire.BadRequest, "want either nickname or name")
+	case in.Nickname != nil:
+		return a.SetNickname(r.Context(), id, *in.Nickname, from)
+	}
+	return a.RenameSelf(r.Context(), id, *in.Name, in.Password, from)
+}
+
+func (a *Accounts) passwordOfSelf(r *http.Request, id string, from Caller) (any, error) {
+	var in struct {
+		Password string `json:"password"`
+		New      string `json:"new"`
+	}
+	if err := api.DecodeBody(r, &in); err != nil {
+		return nil, err
+	}
+	return a.ChangePassword(r.Context(), id, in.Password, in.New, from)
+}
+
+func (a *Accounts) deleteSelf(r *http.Request, id string, from Caller) (any, error) {
+	var in struct {
+		Password string `json:"password"`
+	}
+	if err := api.DecodeBody(r, &in); err != nil {
+		return nil, err
+	}
+	return a.DeleteSelf(r.Context(), id, in.Password, from)
+}

@@ -1,0 +1,26 @@
+package account
+
+import (
+	"slices"
+	"time"
+
+	"switchboard/broker"
+	"switchboard/broker/namespace"
+)
+
+// Extension returns accounts as a part of the broker.
+func (a *Accounts) Extension() broker.Extension {
+	return broker.Extension{
+		Name: "accounts", Calls: slices.Concat(a.publicCalls(), a.backendCalls()), Run: a.Run,
+		Channels: []broker.ChannelKind{
+			closed(accountPrefix, namespace.KeepForever), closed(namePrefix, namespace.KeepForever),
+		},
+	}
+}
+
+// closed returns channels that no client may use. Their messages are of no use, so few are kept.
+func closed(prefix string, keep time.Duration) broker.ChannelKind {
+	return broker.ChannelKind{Rule: namespace.Rule{
+		Name: prefix + "*", NoPresence: true, HistoryMessages: 1, StateKeep: keep,
+	}}
+}

@@ -1,0 +1,130 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"switchboard/internal/wire"
+	"switchboard/kit/index"
+)
+
+const (
+	// projectDelay is when the round shows a change in the list whose process has stopped.
+	projectDelay = 10 * time.Second
+	// sweepDelay is when the round looks at a name that was claimed or left. The claim has ended
+	// then.
+	sweepDelay = claimLease + 5*time.Second
+	// taskLease is how long one broker has for a task of the round. It is longer than both delays.
+	taskLease = time.Minute
+	// roundInterval is how often the round looks for tasks.
+	roundInterval = 2 * time.Second
+	// roundSize is the most tasks that a broker takes at once.
+	roundSize = 100
+	// nameTask is the prefix of tasks for names. Ids of accounts do not have it.
+	nameTask = "name."
+)
+
+// allAccounts is the list of all accounts. There is one more for each state, named like it.
+const allAccounts = "all"
+
+// card returns the entry of an account in the lists: by the time of its registration.
+func card(id string, version int64, r *record) index.Card {
+	data, err := json.Marshal(r.account(id))
+	if err != nil {
+		panic(err) // the value has only strings and numbers
+	}
+	return index.Card{
+		ID: id, Version: version, Lists: map[string]int64{allAccounts: r.Created, string(r.State): r.Created}, Data: data,
+	}
+}
+
+// Page is a part of the list of accounts.
+type Page struct {
+	Accounts []json.RawMessage `json:"accounts"` // each an Account
+	Cursor   string            `json:"cursor,omitempty"`
+	Total    int               `json:"total"` // accounts in the list
+}
+
+// List returns accounts in the order of their registration, the newest first. state is "" for all.
+// The list may be some seconds old.
+func (a *Accounts) List(ctx context.Context, state State, cursor string, limit int) (Page, error) {
+	list := string(state)
+	switch state {
+	case "":
+		list = allAccounts
+	case Open, Locked, Deleted:
+	default:
+		return Page{}, wire.Errorf(wire.BadRequest, "state: want open, locked or deleted")
+	}
+	p, err := a.index.List(ctx, index.Query{List: list, Cursor: cursor, Limit: limit, Descending: true})
+	if errors.Is(err, index.ErrBadCursor) {
+		return Page{}, wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
+	}
+	if err != nil {
+		return Page{}, err
+	}
+	counts, err := a.index.Count(ctx, list)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Accounts: make([]json.RawMessage, len(p.Cards)), Cursor: p.Next, Total: counts[0]}
+	for i, c := range p.Cards {
+		page.Accounts[i] = c.Data
+	}
+	return page, nil
+}
+
+// Run finishes what processes that stopped have left, until ctx ends.
+func (a *Accounts) Run(ctx context.Context) error {
+	tick := time.NewTicker(roundInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := a.Round(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn().Err(err).Msg("accounts: a round failed")
+		}
+	}
+}
+
+// Round does the tasks that are due: it frees names that no account has, and shows changes in the
+// list.
+func (a *Accounts) Round(ctx context.Context) error {
+	tasks, err := a.index.Take(ctx, roundSize, taskLease)
+	for _, t := range tasks {
+		err = errors.Join(err, a.finish(ctx, t))
+	}
+	return err
+}
+
+// finish does one task. After an error it is due again when its lease ends.
+func (a *Accounts) finish(ctx context.Context, t index.Task) error {
+	var next time.Duration
+	if digest, isName := strings.CutPrefix(t.ID, nameTask); isName {
+		again, err := a.sweepName(ctx, digest)
+		if err != nil {
+			return err
+		}
+		if again {
+			next = sweepDelay
+		}
+	} else if err := a.show(ctx, t.ID); err != nil {
+		return err
+	}
+	return a.index.Done(ctx, t, next)
+}
+
+// show shows the current state of an account in the list.
+func (a *Accounts) show(ctx context.Context, id string) error {
+	s, err := a.read(ctx, id)
+	if err != nil || !s.exists() { // the registration was refused
+		return err
+	}
+	return a.index.Put(ctx, card(id, s.record.id, &s.record.value))
+}

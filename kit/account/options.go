@@ -1,0 +1,95 @@
+package account
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"switchboard/broker/auth"
+	"switchboard/kit/index"
+)
+
+// Options configures accounts. Only SigningKey is required.
+type Options struct {
+	// SigningKey signs the tokens for the broker (HS256). It has at least 32 bytes and is one of
+	// the secrets with which the broker verifies tokens.
+	SigningKey []byte
+	// Issuer and Audience are the iss and aud of the tokens. Zero means none.
+	Issuer, Audience string
+	// TokenLife is how long a token is valid. A client of a locked account may connect until its
+	// token ends. Zero means 5 minutes.
+	TokenLife time.Duration
+	// RenewalLife is how long a renewal token is valid. Each renewal begins a new life. Zero
+	// means 30 days.
+	RenewalLife time.Duration
+	// Logins is the most logins of one account that can be renewed, at most 64. A further login
+	// ends the oldest one. Zero means 16.
+	Logins int
+	// Iterations is the number of iterations of PBKDF2 in new passwords, from 4,096 (RFC 7677) to
+	// 10,000,000. Zero means 100,000.
+	Iterations int
+	// MinPassword is the fewest bytes of a new password. Zero means 8.
+	MinPassword int
+	// Guests permits accounts without a name and a password.
+	Guests bool
+	// NameRate is the most attempts to log in to one name per minute, on each broker. Zero means
+	// 10.
+	NameRate int
+	// AddressRate is the most attempts to log in or to take a name from one address per minute,
+	// on each broker. An IPv6 /64 is one address. Zero means 60.
+	AddressRate int
+	// RegisterRate is the most registrations from one address per hour, on each broker. Zero
+	// means 60.
+	RegisterRate int
+	// Durable makes each change wait until a replica has it. A store in memory refuses such
+	// changes.
+	Durable bool
+	// Store keeps the accounts. Zero means the broker's store.
+	Store Store
+	// Index keeps the list of accounts. Zero means an index in this process.
+	Index index.Index
+}
+
+// The bounds of an account.
+const (
+	MaxName      = 254 // bytes of a normalized name, as long as an e-mail address (RFC 5321)
+	MaxNickname  = 64  // bytes
+	MaxPassword  = 256 // bytes
+	MaxLogins    = 64  // the most Options.Logins
+	HistorySize  = 100 // events that an account remembers
+	minIteration = 4096
+	maxIteration = 10_000_000
+)
+
+// withDefaults returns the options with all values set, or an error that names the wrong one.
+func (o Options) withDefaults() (Options, error) {
+	o.TokenLife = cmp.Or(o.TokenLife, 5*time.Minute)
+	o.RenewalLife = cmp.Or(o.RenewalLife, 30*24*time.Hour)
+	o.Logins = cmp.Or(o.Logins, 16)
+	o.Iterations = cmp.Or(o.Iterations, 100_000)
+	o.MinPassword = cmp.Or(o.MinPassword, 8)
+	o.NameRate = cmp.Or(o.NameRate, 10)
+	o.AddressRate = cmp.Or(o.AddressRate, 60)
+	o.RegisterRate = cmp.Or(o.RegisterRate, 60)
+	if o.Index == nil {
+		o.Index = index.NewMemory()
+	}
+	switch {
+	case len(o.SigningKey) < auth.MinSecret:
+		return o, fmt.Errorf("accounts: signing_key: it has %d bytes, at least %d are required", len(o.SigningKey), auth.MinSecret)
+	case o.TokenLife < time.Second || o.TokenLife > 24*time.Hour:
+		return o, fmt.Errorf("accounts: token_life: %v is not within 1s and 24h", o.TokenLife)
+	case o.RenewalLife < time.Second:
+		return o, fmt.Errorf("accounts: renewal_life: %v is shorter than 1s", o.RenewalLife)
+	case o.Logins < 1 || o.Logins > MaxLogins:
+		return o, fmt.Errorf("accounts: logins: %d is not within 1 and %d", o.Logins, MaxLogins)
+	case o.Iterations < minIteration || o.Iterations > maxIteration:
+		return o, fmt.Errorf("accounts: iterations: %d is not within %d and %d", o.Iterations, minIteration, maxIteration)
+	case o.MinPassword < 1 || o.MinPassword > MaxPassword:
+		return o, fmt.Errorf("accounts: min_password: %d is not within 1 and %d", o.MinPassword, MaxPassword)
+	case o.NameRate < 0 || o.AddressRate < 0 || o.RegisterRate < 0:
+		return o, errors.New("accounts: a rate is below zero")
+	}
+	return o, nil
+}

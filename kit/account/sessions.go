@@ -1,0 +1,166 @@
+package account
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"switchboard/broker"
+	"switchboard/broker/namespace"
+	"switchboard/internal/payload"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+)
+
+const (
+	sessionPrefix = "session:"
+	sessionField  = "$$session"
+	// sessionKeep is how long the channel of a document remains after it. Its ids go on until
+	// then, so that a condition on an earlier document does not hold by chance.
+	sessionKeep = time.Hour
+)
+
+// MaxDocument is the most bytes of a document of a session.
+const MaxDocument = 16 << 10
+
+// SessionOptions configures Sessions.
+type SessionOptions struct {
+	// TTL is how long a document lives after it was put, unless the call says otherwise. Zero
+	// means one hour.
+	TTL time.Duration
+	// Durable makes each change wait until a replica has it.
+	Durable bool
+	// Store keeps the documents. Zero means the broker's store.
+	Store Store
+}
+
+// Sessions keeps a document for each user, which ends by itself.
+type Sessions struct {
+	ttl     time.Duration
+	durable bool
+	store   Store
+}
+
+// NewSessions returns the sessions of a broker.
+func NewSessions(host *broker.Host, o SessionOptions) (*Sessions, error) {
+	s := &Sessions{cmp.Or(o.TTL, time.Hour), o.Durable, o.Store}
+	if s.store == nil {
+		s.store = HostStore(host)
+	}
+	if s.ttl < time.Second || s.ttl > namespace.MaxLease {
+		return nil, fmt.Errorf("sessions: ttl: %v is not within 1s and %v", s.ttl, namespace.MaxLease)
+	}
+	return s, nil
+}
+
+// Extension returns sessions as a part of the broker.
+func (s *Sessions) Extension() broker.Extension {
+	return broker.Extension{
+		Name: "sessions", Calls: s.calls(), Channels: []broker.ChannelKind{closed(sessionPrefix, namespace.DefaultStateKeep)},
+	}
+}
+
+// Document is the document of a user.
+type Document struct {
+	User    string          `json:"user"`
+	Version int64           `json:"version"` // never used twice for a user
+	Until   int64           `json:"until"`   // when it ends, Unix ms: of Get on the store's clock, of Put on the broker's
+	Data    json.RawMessage `json:"data"`
+}
+
+// Match is a condition on the document before a change. The zero value is met always.
+type Match struct {
+	Version int64 // the document has this version
+	Exists  bool  // there is a document
+	Absent  bool  // there is no document
+}
+
+// conditions returns the conditions of an update.
+func (m Match) conditions() []state.Condition {
+	switch {
+	case m.Version != 0:
+		return []state.Condition{{Field: sessionField, Kind: state.IsID, ID: m.Version}}
+	case m.Exists:
+		return []state.Condition{{Field: sessionField, Kind: state.Exists}}
+	case m.Absent:
+		return []state.Condition{{Field: sessionField, Kind: state.IsAbsent}}
+	}
+	return nil
+}
+
+// Get returns the document of a user, or a not_found error.
+func (s *Sessions) Get(ctx context.Context, user string) (Document, error) {
+	if err := checkUser(user); err != nil {
+		return Document{}, err
+	}
+	d, ok, err := s.read(ctx, user)
+	if err == nil && !ok {
+		err = wire.Errorf(wire.NotFound, "user %s has no session", user)
+	}
+	return d, err
+}
+
+func (s *Sessions) read(ctx context.Context, user string) (d Document, ok bool, err error) {
+	o := readOne(ctx, s.store, sessionPrefix+user, sessionField)
+	if o.Err != nil || len(o.Value.Fields) == 0 {
+		return d, false, o.Err
+	}
+	f := o.Value.Fields[0]
+	return Document{user, f.ID, f.Lease, f.Value}, true, nil
+}
+
+// Put stores the document of a user for a time. Zero means SessionOptions.TTL. If the condition is
+// not met, the error is a conflict with the current document, or null, as its data.
+func (s *Sessions) Put(ctx context.Context, user string, data []byte, ttl time.Duration, m Match) (Document, error) {
+	if err := checkUser(user); err != nil {
+		return Document{}, err
+	}
+	ttl = cmp.Or(ttl, s.ttl)
+	if ttl < 0 || ttl > namespace.MaxLease {
+		return Document{}, wire.Errorf(wire.BadRequest, "ttl: it is not within 1 s and %v", namespace.MaxLease)
+	}
+	value, err := payload.Compact(data, MaxDocument)
+	if err != nil {
+		return Document{}, err
+	}
+	op := state.Op{Field: sessionField, Kind: state.Set, Value: value, TTL: ttl}
+	id, err := s.change(ctx, user, op, m, ttl+sessionKeep)
+	return Document{User: user, Version: id, Until: now() + ttl.Milliseconds(), Data: value}, err
+}
+
+// Delete removes the document of a user. It does nothing if there is none.
+func (s *Sessions) Delete(ctx context.Context, user string, m Match) error {
+	if err := checkUser(user); err != nil {
+		return err
+	}
+	_, err := s.change(ctx, user, state.Op{Field: sessionField, Kind: state.Delete}, m, sessionKeep)
+	return err
+}
+
+func (s *Sessions) change(ctx context.Context, user string, op state.Op, m Match, keep time.Duration) (int64, error) {
+	u := newUpdate()
+	u.Ops, u.If, u.Keep = append(u.Ops, op), m.conditions(), keep
+	id, err := s.store.Change(ctx, sessionPrefix+user, u, s.durable)
+	if !isConflict(err) {
+		return id, err
+	}
+	refused := &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "the session of user %s is another one", user)}
+	current, ok, err := s.read(ctx, user)
+	if err != nil {
+		return 0, err
+	}
+	if ok {
+		refused.Data = current
+	}
+	return 0, refused
+}
+
+// checkUser returns an error if there is no channel for a user.
+func checkUser(user string) error {
+	if err := wire.CheckName("user", user); err != nil {
+		return err
+	}
+	return wire.CheckName("session of user", sessionPrefix+user)
+}

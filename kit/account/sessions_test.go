@@ -1,0 +1,82 @@
+package account
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"switchboard/broker"
+	"switchboard/internal/await"
+	"switchboard/kit/account/kittest"
+)
+
+// TestSessions: the document of a user, its versions, conditions and end.
+func TestSessions(t *testing.T) {
+	kittest.EachStore(t, &single, &cluster, func(t *testing.T, s kittest.Store) {
+		var sessions *Sessions
+		b := s.Start(t, func(h *broker.Host) (broker.Extension, error) {
+			var err error
+			if sessions, err = NewSessions(h, SessionOptions{}); err != nil {
+				return broker.Extension{}, err
+			}
+			return sessions.Extension(), nil
+		}, nil)
+		const path = "/v1/sessions/amy"
+		b.Refused(t, "not_found", "GET", path, "")
+		b.Refused(t, "conflict", "PUT", path, `{"level":1}`, "If-Match", "*")
+		first := b.OK(t, "PUT", path, `{"level": 1}`, "If-None-Match", "*")
+		got := b.OK(t, "GET", path, "")
+		if fmt.Sprint(got["data"]) != "map[level:1]" || got["version"] != first["version"] {
+			t.Errorf("got %v after %v", got, first)
+		}
+		if left := time.Until(time.UnixMilli(int64(got["until"].(float64)))); left < 50*time.Minute || left > 61*time.Minute {
+			t.Errorf("the session ends in %v", left)
+		}
+		version := fmt.Sprintf("%.0f", first["version"])
+		b.OK(t, "PUT", path+"?ttl=60", `{"level":2}`, "If-Match", `"`+version+`"`)
+		status, answer := b.Call(t, "PUT", path, `{"level":3}`, "If-Match", version)
+		if e := answer["error"].(kittest.Object); status != 409 || fmt.Sprint(e["data"].(kittest.Object)["data"]) != "map[level:2]" {
+			t.Errorf("a conflict answers %d %v", status, answer)
+		}
+		b.Refused(t, "conflict", "DELETE", path, "", "If-Match", version)
+		for _, header := range [][]string{{"If-Match", "x"}, {"If-Match", "-1"}, {"If-None-Match", "1"}, {"If-Match", "1", "If-None-Match", "*"}} {
+			b.Refused(t, "bad_request", "PUT", path, `1`, header...)
+		}
+		b.Refused(t, "bad_request", "PUT", path, `{"level":`)
+		b.Refused(t, "bad_request", "PUT", path+"?ttl=0", `1`)
+		b.Refused(t, "too_large", "PUT", path, `"`+string(make([]byte, MaxDocument))+`"`)
+		b.OK(t, "DELETE", path, "")
+		b.OK(t, "DELETE", path, "")
+		b.Refused(t, "not_found", "GET", path, "")
+
+		ok[Document](t)(sessions.Put(t.Context(), "amy", []byte(`1`), time.Millisecond, Match{}))
+		await.True(t, "the session has ended", func() bool {
+			status, _ := b.Call(t, "GET", path, "")
+			return status == 404
+		})
+	})
+}
+
+// TestSessionRaces: of many writers that saw the same version, one succeeds.
+func TestSessionRaces(t *testing.T) {
+	kittest.EachStore(t, &single, &cluster, func(t *testing.T, s kittest.Store) {
+		var sessions *Sessions
+		s.Start(t, func(h *broker.Host) (broker.Extension, error) {
+			sessions, _ = NewSessions(h, SessionOptions{})
+			return sessions.Extension(), nil
+		}, nil)
+		for _, m := range []func() Match{
+			func() Match { return Match{Absent: true} },
+			func() Match { return Match{Version: ok[Document](t)(sessions.Get(t.Context(), "amy")).Version} },
+		} {
+			match := m()
+			errs := parallel(8, func(i int) error {
+				_, err := sessions.Put(t.Context(), "amy", []byte(fmt.Sprint(i)), 0, match)
+				return err
+			})
+			if n := successes(t, errs); n != 1 {
+				t.Errorf("%d of 8 writers succeeded", n)
+			}
+		}
+	})
+}
