@@ -69,6 +69,8 @@ func (b *Broker) beat(runCtx context.Context) {
 // has no links. It leaves a notification of the fields that it ends for a dead server in this
 // server's entry. Then refreshServers reads the channels with states again.
 func (b *Broker) refreshServers(ctx context.Context) error {
+	b.refreshing.Lock()
+	defer b.refreshing.Unlock()
 	servers, ended, err := b.membership.refresh(ctx)
 	if ended { // also with an error: the notification is not seen again
 		b.hub.MarkStatesDirty()

@@ -23,6 +23,7 @@ type Broker struct {
 	limited *loglimit.Limit // counts repeated warnings instead of logging each one
 	log     zerolog.Logger  // writes through limited: for failures of single calls
 
+	refreshing sync.Mutex    // held by refreshServers, so that an older list never replaces a newer one
 	membership *membership   // this server's id and lease, and the other live servers
 	rebinding  rebinding     // whether everything must be bound again
 	access     *access       // the access rules in force

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
@@ -166,20 +167,32 @@ func (b *Broker) endSubscription(ctx context.Context, server string, e endCall) 
 		b.sessions.Unsubscribe(e.Client, e.Channel, &wire.Error{Code: e.Code, Message: e.Message})
 		return nil
 	}
-	if !b.Live(server) {
-		return nil
-	}
 	var found bool
 	return b.call(ctx, server, callEnd, e, &found)
 }
 
-// call calls another server. Without a shared store there is no other server, and call leaves out
-// unchanged.
+// call calls another server. It leaves out unchanged if the server is not live, and without a
+// shared store, where there is no other server.
 func (b *Broker) call(ctx context.Context, server, name string, in, out any) error {
 	if b.links == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	if live, err := b.isLive(ctx, server); err != nil || !live {
+		return err
+	}
 	return b.links.Call(ctx, server, name, in, out)
+}
+
+// isLive reports whether a server is live. It asks the store for a server that is unknown: it may
+// have joined since the last beat, and have clients already.
+func (b *Broker) isLive(ctx context.Context, server string) (bool, error) {
+	if b.Live(server) {
+		return true, nil
+	}
+	if err := b.refreshServers(ctx); err != nil {
+		return false, fmt.Errorf("read the live servers: %w", err)
+	}
+	return b.Live(server), nil
 }

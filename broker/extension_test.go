@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"switchboard/broker"
 	"switchboard/broker/api"
@@ -180,6 +181,41 @@ func testExtension(t *testing.T, list []instance) {
 		if got["code"] != nil {
 			t.Fatalf("received %v", got)
 		}
+	}
+}
+
+// TestNewServer calls for clients of a server that the called server does not know yet: its next
+// beat comes after the end of the test.
+func TestNewServer(t *testing.T) {
+	s, _ := redisStore(t, shared.Client(t), time.Hour)
+	options := func(o *broker.Options) {
+		withClub(o)
+		o.Timing.Beat = time.Hour
+	}
+	older := start(t, s, options)
+	older.awaitReady(t, http.StatusOK)
+	host := hosts["b"]
+	newer := start(t, s, options)
+	newer.awaitReady(t, http.StatusOK)
+	for name, end := range map[string]func() error{
+		"unsubscribed": func() error {
+			return host.Unsubscribe(t.Context(), "amy", "news", wire.Errorf(wire.Forbidden, "no news today"))
+		},
+		"closing": func() error {
+			status, body := older.call(t, "POST", "/v1/clients/amy/closing/disconnect", "")
+			if status != http.StatusOK || fmt.Sprint(body["disconnected"]) != "1" {
+				return fmt.Errorf("%d %v", status, body)
+			}
+			return nil
+		},
+	} {
+		amy := dialLines(t, net.Dialer{}, newer.TCP)
+		amy.connect(name, "amy")
+		amy.subscribe("news")
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+		amy.expect(object{"type": name})
 	}
 }
 

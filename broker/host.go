@@ -109,10 +109,8 @@ func (h *Host) UnsubscribeClient(ctx context.Context, server, client, channel st
 func (h *Host) Disconnect(ctx context.Context, user string) error {
 	bindings, err := h.User(ctx, user)
 	for _, c := range bindings {
-		if h.b.Live(c.Server) {
-			_, e := h.b.Disconnect(ctx, c.Server, c.Client)
-			err = errors.Join(err, e)
-		}
+		_, e := h.b.Disconnect(ctx, c.Server, c.Client)
+		err = errors.Join(err, e)
 	}
 	return err
 }

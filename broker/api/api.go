@@ -54,12 +54,13 @@ type Presence interface {
 type Cluster interface {
 	// Servers returns the live servers.
 	Servers() []registry.Server
-	// Live reports whether the server is live.
+	// Live reports whether the server was live at the last beat.
 	Live(server string) bool
 	// Subscribers returns the number of subscribers of each channel over all servers. partial is
 	// true if a server did not answer.
 	Subscribers(ctx context.Context, channels []string) (counts []int, partial bool)
-	// Disconnect closes the client's connection on server. It reports whether there was one.
+	// Disconnect closes the client's connection on server. It reports whether there was one. A server
+	// that is not live has none.
 	Disconnect(ctx context.Context, server, client string) (bool, error)
 	// Connection describes the client's connection on server, or returns nil if there is none.
 	Connection(ctx context.Context, server, client string) (*Connection, error)

@@ -45,9 +45,9 @@ func (a api) disconnectUser(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]int{"disconnected": total})
 }
 
-// disconnect closes one client's connection if its server is live. It returns how many it closed.
+// disconnect closes one client's connection. It returns how many it closed.
 func (a api) disconnect(r *http.Request, server, client string) (int, error) {
-	if server == "" || !a.Cluster.Live(server) {
+	if server == "" {
 		return 0, nil
 	}
 	closed, err := a.Cluster.Disconnect(r.Context(), server, client)

@@ -60,7 +60,7 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 	}
 	c, _, err := a.Queue.Client(r.Context(), body.Client)
 	found := false
-	if err == nil && c.Server != "" && a.Cluster.Live(c.Server) {
+	if err == nil && c.Server != "" {
 		found, err = a.Cluster.Reply(r.Context(), c.Server, body.Client, body.Ref.Value, data)
 	}
 	if err == nil && !found {
