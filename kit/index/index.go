@@ -111,6 +111,9 @@ func (q Query) withDefaults() Query {
 	return q
 }
 
+// After returns the cursor of the page that begins after a card of the list.
+func (q Query) After(c Card) string { return position{c.Lists[q.List], c.ID}.cursor() }
+
 var listName = regexp.MustCompile(`^[^\s{}]{1,200}$`)
 
 // check returns an error if a card cannot be stored.

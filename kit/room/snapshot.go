@@ -119,12 +119,7 @@ func (r *Rooms) Read(ctx context.Context, id string) (*Snapshot, error) {
 // read returns rooms in one round trip, or more if one of them changes meanwhile. A room that does
 // not exist is nil.
 func (r *Rooms) read(ctx context.Context, ids ...string) ([]*Snapshot, error) {
-	reads := make([]queue.StateRead, 0, 2*len(ids))
-	for _, id := range ids {
-		reads = append(reads,
-			queue.StateRead{Channel: Channel(id), Prefix: "$"},
-			queue.StateRead{Channel: Channel(id), Prefix: groupMember})
-	}
+	reads := readsOf(ids)
 	var pages []queue.Outcome[queue.StatePage]
 	for range maxAttempts {
 		if pages = r.host.ReadStates(ctx, reads); !isTorn(pages) {
@@ -139,6 +134,17 @@ func (r *Rooms) read(ctx context.Context, ids ...string) ([]*Snapshot, error) {
 		}
 	}
 	return list, nil
+}
+
+// readsOf returns the two reads of each room.
+func readsOf(ids []string) []queue.StateRead {
+	reads := make([]queue.StateRead, 0, 2*len(ids))
+	for _, id := range ids {
+		reads = append(reads,
+			queue.StateRead{Channel: Channel(id), Prefix: "$"},
+			queue.StateRead{Channel: Channel(id), Prefix: groupMember})
+	}
+	return reads
 }
 
 // isTorn reports whether a room has changed between the reads of its two pages.

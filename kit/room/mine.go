@@ -1,0 +1,66 @@
+package room
+
+import (
+	"context"
+
+	"switchboard/kit/index"
+)
+
+// Mine is a room that a user is in.
+type Mine struct {
+	Card
+	Channel  string `json:"channel"`
+	N        int    `json:"n"` // the number of the user
+	Reserved bool   `json:"reserved,omitempty"`
+	Away     bool   `json:"away,omitempty"`
+}
+
+// MinePage is a page of the rooms of a user, by the time of the join.
+type MinePage struct {
+	Rooms []Mine `json:"rooms"`
+	Next  string `json:"next,omitempty"` // the cursor of the next page
+}
+
+// MineRequest is the data of room.mine.
+type MineRequest struct {
+	Cursor string `json:"cursor,omitempty"`
+	Limit  int    `json:"limit,omitempty"` // at most 100. Zero means 50
+}
+
+// Mine returns the rooms that a user is in, with reservations. For the backend, user names the user.
+// The rooms come from a list, and each one is read, so that a room that the user has left is not in
+// the page.
+func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (MinePage, error) {
+	if !a.isBackend() {
+		user = a.User
+	}
+	if err := checkUser(user); err != nil {
+		return MinePage{}, err
+	}
+	l := ListRequest{Cursor: q.Cursor, Limit: q.Limit}
+	if err := l.prepare(Backend); err != nil {
+		return MinePage{}, err
+	}
+	found, err := r.index.List(ctx, index.Query{List: userList(user), Cursor: l.Cursor, Limit: l.Limit})
+	if err != nil {
+		return MinePage{}, cursorError(err)
+	}
+	ids := make([]string, len(found.Cards))
+	for i, c := range found.Cards {
+		ids[i] = c.ID
+	}
+	rooms, err := r.read(ctx, ids...)
+	if err != nil {
+		return MinePage{}, err
+	}
+	page := MinePage{Rooms: []Mine{}, Next: found.Next}
+	for _, s := range rooms {
+		if s == nil {
+			continue
+		}
+		if m := s.of(user); m != nil {
+			page.Rooms = append(page.Rooms, Mine{s.card(), Channel(s.ID), m.N, m.Reserved, m.Away})
+		}
+	}
+	return page, nil
+}
