@@ -263,7 +263,7 @@ func TestWebhooks(t *testing.T) {
 		t.Error("without a URL there are events")
 	}
 	for _, tt := range []struct{ yaml, want string }{
-		{"webhooks: {events: [user_online, user_left]}", `webhooks.events: want user_online, user_offline, channel_occupied, channel_vacated, message_undelivered, fields_gone or hold_expired, got "user_left"`},
+		{"webhooks: {events: [user_online, user_left]}", `webhooks.events: want user_online, user_offline, channel_occupied, channel_vacated, message_undelivered, fields_gone, hold_expired or room_ended, got "user_left"`},
 		{"webhooks: {secrets: [a], secrets_file: b}", "webhooks.secrets and webhooks.secrets_file: both are given"},
 		{"webhooks: {batch: 0}", "webhooks.batch: want more than zero"},
 	} {

@@ -98,7 +98,7 @@ func (d *Dispatcher) check(ctx context.Context, claims []Claim) ([]CheckResult, 
 				continue
 			}
 			if acks[i] == unacknowledged {
-				r.Event, r.ID = d.undeliveredBody(c), eventID(c.Entry)
+				r.Event, r.ID = d.deadlineBody(c), eventID(c.Entry)
 			}
 		} else {
 			present, known := states[c.Entry]
@@ -130,9 +130,16 @@ func (d *Dispatcher) presenceBody(entry string, present bool) []byte {
 	return body(p)
 }
 
-// undeliveredBody returns the event for a message that was not acknowledged in time. It returns nil
-// if such events are not wanted or the record is not valid.
-func (d *Dispatcher) undeliveredBody(c Claim) []byte {
+// deadlineBody returns the event for a message that was not acknowledged in time, or the event of an
+// Emit. It returns nil if such events are not wanted or the record is not valid.
+func (d *Dispatcher) deadlineBody(c Claim) []byte {
+	var e emittedType
+	if json.Unmarshal(c.Record, &e) == nil && e.Type != "" {
+		if !d.wants(e.Type) {
+			return nil
+		}
+		return c.Record[1:]
+	}
 	var u undeliveredEvent
 	if !d.wants(MessageUndelivered) || json.Unmarshal(c.Record, &u) != nil {
 		return nil

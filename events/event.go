@@ -27,13 +27,15 @@ const (
 	FieldsGone Kind = "fields_gone"
 	// HoldExpired means that a hold of places was not confirmed in time, see package kit/hold.
 	HoldExpired Kind = "hold_expired"
+	// RoomEnded means that a room has ended, see package kit/room.
+	RoomEnded Kind = "room_ended"
 )
 
 // endKinds are the kinds of events about fields that end.
 var endKinds = []Kind{FieldsGone, HoldExpired}
 
 // Kinds contains all kinds of events.
-var Kinds = []Kind{UserOnline, UserOffline, ChannelOccupied, ChannelVacated, MessageUndelivered, FieldsGone, HoldExpired}
+var Kinds = []Kind{UserOnline, UserOffline, ChannelOccupied, ChannelVacated, MessageUndelivered, FieldsGone, HoldExpired, RoomEnded}
 
 // CheckKinds returns an error that names the first unknown kind.
 func CheckKinds(kinds []Kind) error {
@@ -95,6 +97,11 @@ type undeliveredEvent struct {
 	User    string          `json:"user,omitempty"`
 	Clients []ClientMessage `json:"clients"`
 	Data    json.RawMessage `json:"data"`
+}
+
+// emittedType is the kind of an event of [Recorder.Emit], or "" in the record of a message.
+type emittedType struct {
+	Type Kind `json:"type"`
 }
 
 // fieldsEvent is the event of fields that have ended.

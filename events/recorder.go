@@ -111,6 +111,24 @@ func (r *Recorder) SetAckDeadline(ctx context.Context, d AckDeadline) error {
 	return r.store.SetDeadline(ctx, shard, deadlinePrefix+d.name(), record, d.After)
 }
 
+// Emit creates an event of another package. data is a JSON object without the members type, id and
+// at, and kind is one of [Kinds]. Events about the same subject are in one shard. A repeated call
+// with the same subject and key has no effect, or repeats the event under the same id.
+func (r *Recorder) Emit(ctx context.Context, kind, subject, key string, data []byte) error {
+	if !r.wants(Kind(kind)) {
+		return nil
+	}
+	if !slices.Contains(Kinds, Kind(kind)) || !json.Valid(data) || len(data) < 2 || data[0] != '{' {
+		return fmt.Errorf("events: %.40q is not a kind, or its data is not a JSON object", kind)
+	}
+	record := fmt.Appendf(nil, `{"type":%q`, kind)
+	if len(data) > len("{}") {
+		record = append(append(record, ','), data[1:len(data)-1]...)
+	}
+	record = append(record, '}')
+	return r.store.SetDeadline(ctx, shardOf(channelPrefix, subject), deadlinePrefix+hash(byEmit, kind, subject, key), record, 0)
+}
+
 // name returns the same name for repeats of the same push. It is derived from the lowest message
 // id: a repeated push may find more clients, but never a lower id. Without clients it is derived
 // from the key. Without clients and key it is random.
@@ -128,6 +146,8 @@ func (d AckDeadline) name() string {
 const (
 	byID  = "i" // client and message id
 	byKey = "k" // user and key
+	// byEmit begins the name of an event of Emit: a hash of kind, subject and key.
+	byEmit = "e"
 	// byLogID begins the id of an event about fields: a hash of channel and id.
 	byLogID = "f"
 )
@@ -139,11 +159,11 @@ func hash(source string, parts ...string) string {
 	return source + hex.EncodeToString(sum[:12])
 }
 
-// eventID returns the id for the event of an unacknowledged message: the name of its deadline. If
-// the name is made of a key, a later message may get the same name. Then eventID returns "", and
-// the store chooses an id.
+// eventID returns the id for the event of an unacknowledged message, or of Emit: the name of its
+// deadline. If the name is made of the key of a push, a later message may get the same name. Then
+// eventID returns "", and the store chooses an id.
 func eventID(entry string) string {
-	if name := strings.TrimPrefix(entry, deadlinePrefix); strings.HasPrefix(name, byID) {
+	if name := strings.TrimPrefix(entry, deadlinePrefix); strings.HasPrefix(name, byID) || strings.HasPrefix(name, byEmit) {
 		return name
 	}
 	return ""

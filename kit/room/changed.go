@@ -1,10 +1,81 @@
 package room
 
-import "context"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"switchboard/kit/index"
+)
+
+// dueAfter is how soon the round looks at a room that is about to change.
+const dueAfter = time.Second
 
 // due notes that a room is about to change, so that the round computes its card even if this
 // process ends before changed.
-func (r *Rooms) due(ctx context.Context, id string) error { return nil }
+func (r *Rooms) due(ctx context.Context, id string) error { return r.index.Schedule(ctx, dueAfter, id) }
 
-// changed computes the card of a room after a change.
-func (r *Rooms) changed(ctx context.Context, id string) {}
+// changed computes the card of a room after a change. After an error, the round does it.
+func (r *Rooms) changed(ctx context.Context, id string) {
+	if _, err := r.refresh(ctx, id); err != nil {
+		log := r.host.Logger()
+		log.Warn().Err(err).Str("room", id).Msg("the card of a room is computed later")
+	}
+}
+
+// refresh computes the cards of rooms from their channels, and shows them in lists and lobbies. It
+// sends the events of rooms that have ended. It returns what it has read.
+func (r *Rooms) refresh(ctx context.Context, ids ...string) ([]seen, error) {
+	stored, err := r.index.Get(ctx, ids...) // before the looks: a look is at least as new
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	var rooms []seen
+	var old, cards []index.Card
+	for i, l := range lookAt(ctx, r.host, ids) {
+		if l.err != nil {
+			errs = append(errs, l.err)
+			continue
+		}
+		s := seen{look: l, card: l.indexCard(stored[i])}
+		if l.ended != nil {
+			s.err = r.sendEnded(ctx, l.id, *l.ended)
+		}
+		rooms = append(rooms, s)
+		old, cards = append(old, stored[i]), append(cards, s.card)
+	}
+	if err := r.putCards(ctx, old, cards); err != nil {
+		return nil, errors.Join(append(errs, err)...)
+	}
+	return rooms, errors.Join(errs...)
+}
+
+// seen is a room that was looked at, and its card.
+type seen struct {
+	look
+	card index.Card
+}
+
+// putCards stores the cards that differ from the old ones, and shows all of them in the lobbies.
+func (r *Rooms) putCards(ctx context.Context, old, cards []index.Card) error {
+	var changed []index.Card
+	for i, c := range cards {
+		if !sameCard(old[i], c) {
+			changed = append(changed, c)
+		}
+	}
+	if len(changed) > 0 {
+		if err := r.index.Put(ctx, changed...); err != nil {
+			return err
+		}
+	}
+	return r.syncLobbies(ctx, old, cards)
+}
+
+// sameCard reports whether two cards differ at most in the version.
+func sameCard(a, b index.Card) bool {
+	return maps.Equal(a.Lists, b.Lists) && bytes.Equal(a.Data, b.Data)
+}

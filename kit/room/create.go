@@ -190,7 +190,7 @@ func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q
 	}
 	left := r.host.ReadStates(ctx, []queue.StateRead{{Channel: Channel(id)}})[0]
 	for _, f := range left.Value.Fields {
-		if !slices.ContainsFunc(u.Ops, func(op state.Op) bool { return op.Field == f.Name }) && f.Name != fieldNext && f.Parent == "" {
+		if !slices.ContainsFunc(u.Ops, func(op state.Op) bool { return op.Field == f.Name }) && f.Name != fieldNext && f.Name != fieldEnded && f.Parent == "" {
 			u.Ops = append(u.Ops, state.Op{Field: f.Name, Kind: state.Delete})
 		}
 	}

@@ -2,7 +2,10 @@ package room
 
 import (
 	"context"
+	"maps"
 	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"switchboard/broker"
 	"switchboard/broker/namespace"
@@ -14,7 +17,12 @@ const MaxPlayerFields = 32
 // Extension returns the rooms as an extension of the broker: methods for clients, HTTP calls, and
 // the channels of rooms.
 func (r *Rooms) Extension() broker.Extension {
-	return broker.Extension{Name: "rooms", Methods: r.methods(), ClientCalls: r.clientCalls(), Calls: r.calls(), Channels: r.channels()}
+	methods := r.methods()
+	maps.Copy(methods, r.listMethods())
+	return broker.Extension{
+		Name: "rooms", Methods: methods, ClientCalls: r.clientCalls(), Calls: append(r.calls(), r.listCalls()...),
+		Channels: append(r.channels(), lobbyKind()), Run: r.Run, Metrics: []prometheus.Collector{r.newCollector()},
+	}
 }
 
 // channels returns the channels of rooms: those of each mode with rules, and all others.

@@ -20,6 +20,8 @@ type Options struct {
 	Modes map[string]Mode
 	// Index keeps the lists of rooms. Zero means an index in this process.
 	Index index.Index
+	// Events receives the event room_ended of each room. Zero means no events.
+	Events Events
 }
 
 // Mode is the rules of one kind of rooms.

@@ -1,0 +1,200 @@
+package room
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+
+	"switchboard/janitor/task"
+	"switchboard/kit/index"
+	"switchboard/queue"
+)
+
+// CheckOptions are the stores that a check reads.
+type CheckOptions struct {
+	Index index.Index
+	// States reads the states of channels, as a queue does.
+	States interface {
+		ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
+		// StateChannels returns the channels that have a state.
+		StateChannels(ctx context.Context) iter.Seq2[string, error]
+	}
+}
+
+// Check computes the cards of all rooms again, from their channels, with the lists of users, and the
+// lobbies from the cards. It finds cards and lobbies that differ. Each difference lasts for some
+// seconds after a change.
+func Check(o CheckOptions) task.Check {
+	return task.Check{Name: "rooms", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
+		c := checker{CheckOptions: o, known: map[string]bool{}}
+		if err := c.checkRooms(ctx); err != nil {
+			return nil, err
+		}
+		if err := c.checkCards(ctx); err != nil {
+			return nil, err
+		}
+		return c.found, c.checkLobbies(ctx)
+	}}
+}
+
+// checker is one look of a check.
+type checker struct {
+	CheckOptions
+	known   map[string]bool // the ids that have a channel
+	lobbies []string        // the names of lobbies that have a state
+	found   []task.Finding
+}
+
+func (c *checker) report(channel, problem string) {
+	c.found = append(c.found, task.Finding{
+		Subject: channel, Problem: problem, Remedy: "brokers correct it within a minute; if it stays, look at their logs",
+	})
+}
+
+// checkRooms compares the channels of rooms with their cards.
+func (c *checker) checkRooms(ctx context.Context) error {
+	var ids []string
+	for channel, err := range c.States.StateChannels(ctx) {
+		if err != nil {
+			return err
+		}
+		if lobby, found := strings.CutPrefix(channel, lobbyPrefix); found {
+			c.lobbies = append(c.lobbies, lobby)
+		}
+		if id, found := strings.CutPrefix(channel, channelPrefix); found && !c.known[id] {
+			c.known[id], ids = true, append(ids, id)
+		}
+		if len(ids) == batchSize {
+			if err := c.compare(ctx, ids); err != nil {
+				return err
+			}
+			ids = ids[:0]
+		}
+	}
+	return c.compare(ctx, ids)
+}
+
+// compare compares rooms with their cards.
+func (c *checker) compare(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	stored, err := c.Index.Get(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	for i, l := range lookAt(ctx, c.States, ids) {
+		if l.err != nil {
+			return l.err
+		}
+		if problem := differs(stored[i], l.indexCard(stored[i])); problem != "" {
+			c.report(Channel(l.id), problem)
+		}
+		if l.ended != nil {
+			c.report(Channel(l.id), "its end was not sent to the backend")
+		}
+	}
+	return nil
+}
+
+// differs says how a card differs from the stored one, or returns "". Only the time of the last
+// activity may be older.
+func differs(stored, card index.Card) string {
+	switch {
+	case stored.ID == "" && len(card.Lists) == 0:
+		return ""
+	case stored.ID == "":
+		return "it has no card"
+	case len(card.Lists) == 0:
+		return "it has a card, but there is no room"
+	}
+	a, errA := parseCard(stored)
+	b, errB := parseCard(card)
+	a.LastActivity, b.LastActivity = 0, 0
+	if errA != nil || errB != nil || !bytes.Equal(mustJSON(a), mustJSON(b)) {
+		return "its card differs from the room"
+	}
+	if list := differentList(stored.Lists, card.Lists); list != "" {
+		return fmt.Sprintf("the list %s is not as the room is", list)
+	}
+	return ""
+}
+
+// differentList returns the first list that only one of two cards is in, or with other scores.
+func differentList(a, b map[string]int64) string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	first := ""
+	for list := range all {
+		scoreA, inA := a[list]
+		scoreB, inB := b[list]
+		same := inA && inB && (scoreA == scoreB || strings.HasPrefix(list, orderActivity) || list == listEmpty)
+		if !same && (first == "" || list < first) {
+			first = list
+		}
+	}
+	return first
+}
+
+// checkCards finds cards of rooms that have no state.
+func (c *checker) checkCards(ctx context.Context) error {
+	q := index.Query{List: orderCreated}
+	for {
+		page, err := c.Index.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		var ids []string
+		for _, card := range page.Cards {
+			if !c.known[card.ID] {
+				ids = append(ids, card.ID)
+			}
+			if doc, err := parseCard(card); err == nil && doc.joinable() {
+				c.lobbies = append(c.lobbies, lobbies(&doc.Room)...)
+			}
+		}
+		if err := c.compare(ctx, ids); err != nil { // a room may be new
+			return err
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// checkLobbies compares the lobbies with the cards.
+func (c *checker) checkLobbies(ctx context.Context) error {
+	done := map[string]bool{}
+	for _, lobby := range c.lobbies {
+		if done[lobby] {
+			continue
+		}
+		done[lobby] = true
+		page := c.States.ReadStates(ctx, []queue.StateRead{{Channel: lobbyPrefix + lobby, Prefix: groupLobby}})[0]
+		if page.Err != nil {
+			return page.Err
+		}
+		newest, err := newestRooms(ctx, c.Index, lobby)
+		if err != nil {
+			return err
+		}
+		for _, f := range page.Value.Fields {
+			id := strings.TrimPrefix(f.Name, groupLobby)
+			card, found := newest[id]
+			switch {
+			case !found:
+				c.report(lobbyPrefix+lobby, fmt.Sprintf("it shows room %s, which is not one of the newest that can be joined", id))
+			case !sameLobbyCard(f.Value, lobbyValue(card)):
+				c.report(lobbyPrefix+lobby, fmt.Sprintf("it shows room %s as it is not", id))
+			}
+			delete(newest, id)
+		}
+		for id := range newest {
+			c.report(lobbyPrefix+lobby, "it does not show room "+id)
+		}
+	}
+	return nil
+}

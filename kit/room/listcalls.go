@@ -1,0 +1,99 @@
+package room
+
+import (
+	"context"
+	"net/http"
+
+	"switchboard/broker/api"
+	"switchboard/broker/session"
+	"switchboard/internal/wire"
+	"switchboard/kit/index"
+)
+
+// listMethods returns the requests of clients about more than one room.
+func (r *Rooms) listMethods() map[string]session.Method {
+	return map[string]session.Method{
+		"room.list":  method(r.List),
+		"room.quick": method(r.Quick),
+		"room.mine":  method(func(ctx context.Context, a Actor, q MineRequest) (MinePage, error) { return r.Mine(ctx, a, "", q) }),
+	}
+}
+
+// listCalls returns the HTTP calls about more than one room.
+func (r *Rooms) listCalls() []api.Call {
+	return []api.Call{
+		{Pattern: "GET /v1/rooms", Scope: api.ScopeRead, Handle: r.handleList},
+		{Pattern: "GET /v1/room-count", Scope: api.ScopeRead, Handle: r.handleCount},
+		{Pattern: "POST /v1/rooms/query", Scope: api.ScopeRead, Handle: r.handleQuery},
+		{Pattern: "GET /v1/users/{user}/rooms", Scope: api.ScopeRead, Handle: r.handleMine},
+	}
+}
+
+func (r *Rooms) handleList(q *http.Request) (any, error) {
+	list, err := listRequest(q)
+	if err != nil {
+		return nil, err
+	}
+	return r.List(q.Context(), Backend, list)
+}
+
+func (r *Rooms) handleCount(q *http.Request) (any, error) {
+	list, err := listRequest(q)
+	if err != nil {
+		return nil, err
+	}
+	n, err := r.Count(q.Context(), list)
+	return map[string]int{"count": n}, err
+}
+
+func (r *Rooms) handleQuery(q *http.Request) (any, error) {
+	var body struct {
+		Rooms []string `json:"rooms"`
+	}
+	if err := api.DecodeBody(q, &body); err != nil {
+		return nil, err
+	}
+	rooms, err := r.Query(q.Context(), body.Rooms)
+	return map[string][]View{"rooms": rooms}, err
+}
+
+func (r *Rooms) handleMine(q *http.Request) (any, error) {
+	user, err := api.PathName(q, "user")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := api.QueryInt(q, "limit", 0, 1, maxPage)
+	if err != nil {
+		return nil, err
+	}
+	return r.Mine(q.Context(), Backend, user, MineRequest{Cursor: q.URL.Query().Get("cursor"), Limit: int(limit)})
+}
+
+// listRequest parses the query of a list or a count.
+func listRequest(q *http.Request) (l ListRequest, err error) {
+	values := q.URL.Query()
+	l = ListRequest{
+		Mode: values.Get("mode"), Status: Status(values.Get("status")), Region: values.Get("region"),
+		Visibility: Visibility(values.Get("visibility")), Owner: values.Get("owner"),
+		Order: values.Get("order"), Cursor: values.Get("cursor"),
+	}
+	switch values.Get("desc") {
+	case "", "0", "false":
+	case "1", "true":
+		l.Desc = true
+	default:
+		return l, wire.Errorf(wire.BadRequest, "desc: it is neither true nor false")
+	}
+	var limit, free int64
+	for _, number := range []struct {
+		name string
+		to   *int64
+		most int64
+	}{{"limit", &limit, maxPage}, {"free", &free, MaxCapacity}, {"from", &l.From, index.MaxScore}, {"to", &l.To, index.MaxScore}} {
+		if *number.to, err = api.QueryInt(q, number.name, 0, 0, number.most); err != nil {
+			return l, err
+		}
+	}
+	l.Limit, l.Free = int(limit), int(free)
+	return l, nil
+}
