@@ -39,7 +39,7 @@ var webhookGroup = group{"Events for the backend", []spec{
 	{key: "webhooks.secrets", text: "secrets of at least 16 bytes; every delivery has a signature with each, which allows\nrotation", unset: "required on janitors"},
 	{key: "webhooks.secrets_file", text: "a file with one per line instead; # begins a comment"},
 	{key: "webhooks.events", choices: kinds(), unset: "default all",
-		text: "kinds of events: user_online, user_offline, channel_occupied, channel_vacated,\nmessage_undelivered, fields_gone, hold_expired; the same on brokers and janitors"},
+		text: "kinds of events: user_online, user_offline, channel_occupied, channel_vacated,\nmessage_undelivered, fields_gone, hold_expired, room_ended; the same on brokers\nand janitors"},
 	{key: "webhooks.batch", text: "maximum number of events in one delivery"},
 	{key: "webhooks.timeout", text: "deadline of one delivery"},
 	{key: "webhooks.max_age", text: "how long an event is retried before it becomes a dead letter"},

@@ -1,0 +1,310 @@
+package room_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchboard/broker"
+	"switchboard/client"
+	clientroom "switchboard/client/room"
+	"switchboard/internal/await"
+	"switchboard/internal/wire"
+	"switchboard/kit/index"
+	"switchboard/kit/kittest"
+	"switchboard/kit/room"
+)
+
+// recorder keeps the events of rooms, by room and key.
+type recorder struct {
+	mu     sync.Mutex // guards the field below
+	events map[string]room.Ended
+}
+
+func (r *recorder) Emit(_ context.Context, kind, subject, key string, data []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var e room.Ended
+	if err := json.Unmarshal(data, &e); err != nil || kind != "room_ended" {
+		return fmt.Errorf("%s: %v", kind, err)
+	}
+	if r.events == nil {
+		r.events = map[string]room.Ended{}
+	}
+	r.events[subject+" "+key] = e
+	return nil
+}
+
+// of returns the events of a room.
+func (r *recorder) of(id string) (list []room.Ended) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.Room == id {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// eachListed is each with brokers that share an index, and modes whose rooms end soon.
+func eachListed(t *testing.T, n int, test func(w *world, r *recorder)) {
+	w := &world{}
+	var shared index.Index
+	var events *recorder
+	kittest.Each(t, n, func(o *broker.Options) {
+		if len(w.rooms)%n == 0 || !o.Store.Shared {
+			shared, events = index.NewMemory(), &recorder{}
+		}
+		o.Extensions = append(o.Extensions, func(h *broker.Host) (broker.Extension, error) {
+			list := modes()
+			list["short"] = room.Mode{Capacity: 4, EmptyLife: 50 * time.Millisecond, FinishedLife: 100 * time.Millisecond}
+			rooms, err := room.New(h, room.Options{Modes: list, Index: shared, Events: events})
+			if err != nil {
+				return broker.Extension{}, err
+			}
+			w.rooms, w.hosts = append(w.rooms, rooms), append(w.hosts, h)
+			return rooms.Extension(), nil
+		})
+	}, func(t *testing.T, b *kittest.Brokers) {
+		w.T, w.Brokers = t, b
+		test(&world{T: t, Brokers: b, rooms: w.rooms[len(w.rooms)-len(b.List):], hosts: w.hosts[len(w.hosts)-len(b.List):]}, events)
+		w.rooms, w.hosts = nil, nil
+	})
+}
+
+// make makes a room of the backend.
+func (w *world) make(q room.CreateRequest) {
+	w.Helper()
+	if _, err := w.rooms[0].Create(w.Context(), room.Backend, q); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// list returns the ids of the rooms of all pages of a query, and the number of pages.
+func (w *world) list(query string) (ids []string) {
+	w.Helper()
+	cursor := ""
+	for {
+		page := w.http(200, "GET", "/v1/rooms?"+query+"&cursor="+cursor, nil)
+		for _, card := range page["rooms"].([]any) {
+			ids = append(ids, card.(map[string]any)["id"].(string))
+		}
+		if cursor, _ = page["next"].(string); cursor == "" {
+			return ids
+		}
+	}
+}
+
+func (w *world) wantList(query, want string) {
+	w.Helper()
+	if got := strings.Join(w.list(query), " "); got != want {
+		w.Errorf("%s lists %q, want %q", query, got, want)
+	}
+}
+
+// TestLists lists rooms by each attribute and in each order.
+func TestLists(t *testing.T) {
+	eachListed(t, 2, func(w *world, _ *recorder) {
+		ctx := w.Context()
+		amy, bob := w.connect(0, "amy"), w.connect(1, "bob")
+		a := w.create(amy, clientroom.CreateOptions{ID: "a", Mode: "battle", Region: "eu"})
+		w.create(bob, clientroom.CreateOptions{ID: "b", Mode: "battle", Region: "us"})
+		w.create(amy, clientroom.CreateOptions{ID: "c", Mode: "closed", Visibility: "private", Region: "eu"})
+		w.make(room.CreateRequest{ID: "d", Mode: "closed", Capacity: 1})
+		for query, want := range map[string]string{
+			"":                                       "a b c d",
+			"limit=1":                                "a b c d",
+			"limit=1&desc=1":                         "d c b a",
+			"mode=battle":                            "a b",
+			"mode=closed&visibility=public":          "d",
+			"visibility=private":                     "c",
+			"region=eu":                              "a c",
+			"region=eu&mode=battle":                  "a",
+			"region=us&status=waiting":               "b",
+			"owner=amy":                              "a c",
+			"owner=amy&mode=closed&limit=1":          "c",
+			"free=3":                                 "a b c",
+			"free=4&limit=1":                         "c",
+			"status=playing":                         "",
+			"order=started":                          "",
+			"from=9000000000000":                     "",
+			"to=1":                                   "",
+			"mode=none":                              "",
+			"owner=nobody%20%7B%7D%2F&order=created": "",
+		} {
+			w.wantList(query, want)
+		}
+		w.join(bob, "a", 2)
+		if err := a.Start(ctx); err != nil {
+			w.Fatal(err)
+		}
+		w.wantList("status=playing&order=started", "a")
+		w.wantList("order=started&mode=battle&region=eu", "a")
+		w.wantList("status=waiting", "b c d")
+		w.wantList("order=activity&desc=true&limit=2&mode=battle", "a b")
+		if err := a.Leave(ctx); err != nil {
+			w.Fatal(err)
+		}
+		w.wantList("owner=bob", "a b")
+		w.wantList("owner=amy", "c")
+		if err := w.join(bob, "a", 2).Finish(ctx); err != nil {
+			w.Fatal(err)
+		}
+		w.wantList("order=ended", "a")
+		for query, want := range map[string]float64{"": 4, "mode=battle": 2, "status=finished&mode=battle": 1, "owner=amy": 1, "region=eu": 2} {
+			if got := w.http(200, "GET", "/v1/room-count?"+query, nil)["count"]; got != want {
+				w.Errorf("%s counts %v, want %v", query, got, want)
+			}
+		}
+		for _, bad := range []string{"order=x", "limit=101", "free=-1", "desc=2", "cursor=x", "status=x", "visibility=x"} {
+			w.http(400, "GET", "/v1/rooms?"+bad, nil)
+		}
+		w.http(400, "GET", "/v1/room-count?region=eu&mode=battle", nil)
+		several := w.http(200, "POST", "/v1/rooms/query", object{"rooms": []string{"a", "none", "c"}})
+		if rooms := several["rooms"].([]any); len(rooms) != 2 {
+			w.Errorf("the query returns %v", rooms)
+		}
+		w.http(400, "POST", "/v1/rooms/query", object{"rooms": []string{}})
+		w.http(200, "DELETE", "/v1/rooms/a", nil)
+		w.wantList("", "b c d")
+	})
+}
+
+// TestClientLists checks what clients see of lists, and their own rooms.
+func TestClientLists(t *testing.T) {
+	eachListed(t, 2, func(w *world, _ *recorder) {
+		ctx := w.Context()
+		amy, bob := w.connect(0, "amy"), w.connect(1, "bob")
+		w.create(amy, clientroom.CreateOptions{ID: "a", Mode: "battle"})
+		w.create(bob, clientroom.CreateOptions{ID: "b", Mode: "battle", Visibility: "private"})
+		page, err := amy.List(ctx, clientroom.ListOptions{})
+		if err != nil || len(page.Rooms) != 1 || page.Rooms[0].ID != "a" || page.Rooms[0].Members != 1 {
+			w.Errorf("amy sees %+v, %v", page, err)
+		}
+		_, err = amy.List(ctx, clientroom.ListOptions{Visibility: "private"})
+		w.refused(err, wire.Forbidden)
+		w.join(bob, "a", 2)
+		w.http(200, "POST", "/v1/rooms/b/reserve", object{"users": []string{"amy"}})
+		mine, err := amy.Mine(ctx, "")
+		if err != nil || len(mine.Rooms) != 2 || mine.Rooms[0].N != 1 || !mine.Rooms[1].Reserved || mine.Rooms[1].N != 2 {
+			w.Errorf("amy is in %+v, %v", mine, err)
+		}
+		w.http(200, "POST", "/v1/rooms/a/leave", object{"user": "amy"})
+		rooms := w.http(200, "GET", "/v1/users/amy/rooms", nil)["rooms"].([]any)
+		if len(rooms) != 1 || rooms[0].(map[string]any)["id"] != "b" {
+			w.Errorf("amy is in %v", rooms)
+		}
+	})
+}
+
+// TestLobby follows a lobby while rooms open, fill and end.
+func TestLobby(t *testing.T) {
+	eachListed(t, 2, func(w *world, _ *recorder) {
+		ctx := w.Context()
+		c := w.At(0).Connect(w.T, "eve", nil)
+		rooms := clientroom.New(c)
+		lobby, err := rooms.Lobby(ctx, "battle", "")
+		if err != nil {
+			w.Fatal(err)
+		}
+		want := func(what, want string) {
+			w.Helper()
+			await.True(w.T, what+": the lobby has "+want, func() bool {
+				var got []string
+				for _, card := range lobby.Rooms() {
+					got = append(got, fmt.Sprintf("%s=%d", card.ID, card.Members))
+				}
+				slices.Sort(got)
+				return strings.Join(got, " ") == want
+			})
+		}
+		amy := w.connect(1, "amy")
+		a := w.create(amy, clientroom.CreateOptions{ID: "a", Mode: "battle", Region: "eu", Capacity: 2})
+		w.make(room.CreateRequest{ID: "b", Mode: "battle"})
+		w.make(room.CreateRequest{ID: "c", Mode: "battle", Visibility: room.Private})
+		want("two rooms", "a=1 b=0")
+		bob := w.join(w.connect(0, "bob"), "a", 2)
+		want("a is full", "b=0")
+		if err := bob.Leave(ctx); err != nil {
+			w.Fatal(err)
+		}
+		want("a is open", "a=1 b=0")
+		if err := a.Lock(ctx, true); err != nil {
+			w.Fatal(err)
+		}
+		want("a is locked", "b=0")
+		w.http(200, "DELETE", "/v1/rooms/b", nil)
+		want("b has ended", "")
+		_, err = c.Update(ctx, "lobby:battle", client.Set("room/x", 1))
+		w.refused(err, wire.Forbidden)
+	})
+}
+
+// TestQuick fills rooms by quick joins from many clients at once.
+func TestQuick(t *testing.T) {
+	eachListed(t, 3, func(w *world, _ *recorder) {
+		const players = 24
+		var wg sync.WaitGroup
+		for i := range players {
+			r := w.connect(i, "user"+fmt.Sprint(i))
+			wg.Go(func() {
+				if _, err := r.Quick(w.Context(), clientroom.QuickOptions{Mode: "battle"}); err != nil {
+					w.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		in := 0
+		for _, id := range w.list("mode=battle") {
+			s, err := w.rooms[0].Read(w.Context(), id)
+			if err != nil {
+				w.Fatal(err)
+			}
+			in += len(s.Members)
+			w.checkCapacity(id, 4)
+		}
+		if in != players {
+			w.Errorf("%d players are in rooms, want %d", in, players)
+		}
+	})
+}
+
+// TestEnds checks that empty and finished rooms end, and that the backend receives one event with
+// the final state.
+func TestEnds(t *testing.T) {
+	eachListed(t, 2, func(w *world, r *recorder) {
+		ctx := w.Context()
+		w.make(room.CreateRequest{ID: "empty", Mode: "short"})
+		amy := w.connect(0, "amy")
+		c := w.At(1).Connect(w.T, "bob", nil)
+		done := w.create(amy, clientroom.CreateOptions{ID: "done", Mode: "short", Nickname: "Amy"})
+		w.join(clientroom.New(c), "done", 2)
+		if _, err := c.Update(ctx, done.Channel, client.Set("g/score", 7)); err != nil {
+			w.Fatal(err)
+		}
+		if err := done.Finish(ctx); err != nil {
+			w.Fatal(err)
+		}
+		w.make(room.CreateRequest{ID: "kept", Mode: "battle"})
+		w.http(200, "DELETE", "/v1/rooms/kept", nil)
+		for id, reason := range map[string]room.Reason{"empty": room.ReasonEmpty, "done": room.ReasonFinished, "kept": room.ReasonDeleted} {
+			await.True(w.T, id+" ends", func() bool { return len(r.of(id)) > 0 })
+			list := r.of(id)
+			if len(list) != 1 || list[0].Reason != reason {
+				w.Errorf("the events of %s are %+v", id, list)
+			}
+		}
+		final := r.of("done")[0]
+		if string(final.Fields["g/score"]) != "7" || len(final.Final.Members) != 2 || final.Final.Members[0].User != "amy" {
+			w.Errorf("the final state is %+v", final)
+		}
+		await.True(w.T, "no room is listed", func() bool { return len(w.list("")) == 0 })
+		w.wantMembers("done", "not_found")
+	})
+}
