@@ -27,6 +27,8 @@ import (
 
 var loadRooms = flag.Int("rooms", 200, "rooms of TestLoad")
 
+var loadPrefixes atomic.Int64
+
 // The sizes of TestLoad.
 const (
 	loadUsers = 60
@@ -45,7 +47,7 @@ type loadWorld struct {
 }
 
 func newLoadWorld(t *testing.T) *loadWorld {
-	prefix := "load:"
+	prefix := fmt.Sprintf("load%d:", loadPrefixes.Add(1))
 	w := &loadWorld{world: &world{T: t, Brokers: &kittest.Brokers{}}}
 	open := func() (*redispipe.Pipe, func() error, *registry.Redis, *queue.Redis) {
 		c := kittest.Redis.Client(t)

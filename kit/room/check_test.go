@@ -1,0 +1,95 @@
+package room_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/broker"
+	clientroom "switchboard/client/room"
+	"switchboard/internal/await"
+	"switchboard/internal/state"
+	"switchboard/kit/index"
+	"switchboard/kit/room"
+)
+
+// TestCheck changes cards and lobbies by hand. The check finds each difference, and a round corrects
+// it.
+func TestCheck(t *testing.T) {
+	w := newLoadWorld(t)
+	check := room.Check(room.CheckOptions{Index: w.index, States: w.states})
+	find := func() (problems []string) {
+		found, err := check.Find(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			problems = append(problems, f.Subject+" "+f.Problem)
+		}
+		slices.Sort(problems)
+		return problems
+	}
+	w.create(w.connect(1, "amy"), clientroom.CreateOptions{ID: "a", Mode: "battle", Region: "eu"})
+	w.make(room.CreateRequest{ID: "b", Mode: "battle"})
+	if got := find(); got != nil {
+		t.Fatalf("found %q", got)
+	}
+	cards, err := w.index.Get(t.Context(), "a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(c index.Card) {
+		if err := w.index.Put(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lobby := func(name string, op state.Op) {
+		op.Field = "room/" + name
+		u := &state.Update{Writer: state.BackendHolder, Ops: []state.Op{op}}
+		if _, err := w.hosts[1].Change(t.Context(), "lobby:battle", u, broker.ChangeOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user := func(change func(map[string]int64)) index.Card {
+		c := cards[0]
+		c.Version++
+		c.Lists = map[string]int64{}
+		for list, score := range cards[0].Lists {
+			c.Lists[list] = score
+		}
+		change(c.Lists)
+		return c
+	}
+	for want, spoil := range map[string]func(){
+		"room:a its card differs from the room": func() {
+			c := cards[0]
+			c.Version, c.Data = c.Version+1, json.RawMessage(strings.Replace(string(c.Data), `"members":1`, `"members":2`, 1))
+			put(c)
+		},
+		"room:a the list user/amy is not as the room is": func() { put(user(func(l map[string]int64) { delete(l, "user/amy") })) },
+		"room:a the list user/bob is not as the room is": func() { put(user(func(l map[string]int64) { l["user/bob"] = 1 })) },
+		"room:b it has no card":                          func() { put(index.Card{ID: "b", Version: cards[1].Version + 1}) },
+		"room:x it has a card, but there is no room": func() {
+			put(index.Card{ID: "x", Version: 1, Lists: map[string]int64{"created": 1}, Data: []byte(`{"id":"x"}`)})
+		},
+		"lobby:battle it does not show room a": func() { lobby("a", state.Op{Kind: state.Delete}) },
+		"lobby:battle it shows room x, which is not one of the newest that can be joined": func() {
+			lobby("x", state.Op{Kind: state.Set, Value: []byte("{}")})
+		},
+		"lobby:battle it shows room a as it is not": func() { lobby("a", state.Op{Kind: state.Set, Value: []byte(`{"id":"a","at":1}`)}) },
+	} {
+		spoil()
+		if got := find(); !slices.Contains(got, want) {
+			t.Errorf("found %q, want %q", got, want)
+		}
+		id, _, _ := strings.Cut(strings.TrimPrefix(want, "room:"), " ")
+		if err := w.index.Schedule(t.Context(), 1, id); err != nil && !strings.HasPrefix(want, "lobby:") {
+			t.Fatal(err)
+		}
+		await.True(t, "the rounds correct: "+want, func() bool { return find() == nil })
+		if cards, err = w.index.Get(t.Context(), "a", "b"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
