@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"switchboard/broker"
 	"switchboard/client"
@@ -306,5 +309,44 @@ func TestEnds(t *testing.T) {
 		}
 		await.True(w.T, "no room is listed", func() bool { return len(w.list("")) == 0 })
 		w.wantMembers("done", "not_found")
+	})
+}
+
+// TestMetrics checks the counts of rooms and players.
+func TestMetrics(t *testing.T) {
+	eachListed(t, 2, func(w *world, _ *recorder) {
+		a := w.create(w.connect(0, "amy"), clientroom.CreateOptions{ID: "a", Mode: "battle"})
+		w.join(w.connect(1, "bob"), "a", 2)
+		w.http(200, "POST", "/v1/rooms/a/reserve", object{"users": []string{"cat"}})
+		w.create(w.connect(1, "dan"), clientroom.CreateOptions{ID: "b", Mode: "battle"})
+		w.make(room.CreateRequest{ID: "racing:c", Mode: "racing"})
+		if err := a.Start(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		gauges := prometheus.NewRegistry()
+		gauges.MustRegister(w.rooms[0].Extension().Metrics...)
+		families, err := gauges.Gather()
+		if err != nil {
+			w.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				name := f.GetName()
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				if v := m.GetGauge().GetValue(); v != 0 {
+					got[name] = v
+				}
+			}
+		}
+		want := map[string]float64{
+			"switchboard_room_players battle": 3, "switchboard_rooms battle playing": 1,
+			"switchboard_rooms battle waiting": 1, "switchboard_rooms racing waiting": 1,
+		}
+		if !maps.Equal(got, want) {
+			w.Errorf("the gauges are %v, want %v", got, want)
+		}
 	})
 }
