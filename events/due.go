@@ -12,12 +12,13 @@ import (
 const (
 	// pageSize is how many entries are checked at a time.
 	pageSize = 256
-	// claimTTL is how long a claim lasts. If a process dies, its claimed entries wait for that long.
+	// claimTTL is how long a claim lasts. If a process dies, its claimed entries wait for that
+	// long.
 	claimTTL = 30 * time.Second
 )
 
-// DueRound checks all due entries. An entry whose state could not be found out stays claimed. It is
-// checked again when the claim expires.
+// DueRound checks all due entries. An entry whose state could not be found out stays claimed. It
+// is checked again when the claim expires.
 func (d *Dispatcher) DueRound(ctx context.Context) (Report, error) {
 	report, err := eachShard(ctx, d.checkDue)
 	d.count(report)
@@ -130,8 +131,8 @@ func (d *Dispatcher) presenceBody(entry string, present bool) []byte {
 	return body(p)
 }
 
-// deadlineBody returns the event for a message that was not acknowledged in time, or the event of an
-// Emit. It returns nil if such events are not wanted or the record is not valid.
+// deadlineBody returns the event for a message that was not acknowledged in time, or the event of
+// an Emit. It returns nil if such events are not wanted or the record is not valid.
 func (d *Dispatcher) deadlineBody(c Claim) []byte {
 	var e emittedType
 	if json.Unmarshal(c.Record, &e) == nil && e.Type != "" {

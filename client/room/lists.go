@@ -37,8 +37,8 @@ type ListOptions struct {
 	Limit      int    `json:"limit,omitempty"`  // at most 100. Zero means 50
 }
 
-// Page is a page of public rooms. It may have fewer rooms than the limit, even none, although there
-// are more pages.
+// Page is a page of public rooms. It may have fewer rooms than the limit, even none, although
+// there are more pages.
 type Page struct {
 	Rooms []Card `json:"rooms"`
 	Next  string `json:"next"` // the cursor of the next page, "" after the last one
@@ -61,7 +61,8 @@ type QuickOptions struct {
 	Data       json.RawMessage `json:"data,omitempty"`
 }
 
-// Quick makes the user a member of an open public room of the mode, or of a new one, and follows it.
+// Quick makes the user a member of an open public room of the mode, or of a new one, and follows
+// it.
 func (r *Rooms) Quick(ctx context.Context, o QuickOptions) (*Room, error) {
 	var joined struct {
 		Room    string `json:"room"`
@@ -89,8 +90,8 @@ type MinePage struct {
 	Next  string `json:"next"` // the cursor of the next page, "" after the last one
 }
 
-// Mine returns the rooms that the user is in, and those with a reserved place. cursor is the Next of
-// the previous page, or "".
+// Mine returns the rooms that the user is in, and those with a reserved place. cursor is the Next
+// of the previous page, or "".
 func (r *Rooms) Mine(ctx context.Context, cursor string) (p MinePage, err error) {
 	err = r.client.Call(ctx, "room.mine", map[string]string{"cursor": cursor}, &p)
 	return p, err

@@ -24,8 +24,8 @@ type Card struct {
 	// Reserved is the number of reservations. Capacity - Members - Reserved places are free.
 	Reserved int `json:"reserved,omitempty"`
 	Owner    int `json:"owner,omitempty"` // the number of the owner, if there is a member
-	// LastActivity is the time of the last change of the channel, Unix ms. It is up to a minute old
-	// for changes of fields. The lobby does not have it.
+	// LastActivity is the time of the last change of the channel, Unix ms. It is up to a minute
+	// old for changes of fields. The lobby does not have it.
 	LastActivity int64 `json:"last_activity,omitempty"`
 }
 
@@ -55,8 +55,8 @@ type stateReader interface {
 type look struct {
 	id       string
 	snapshot *Snapshot // nil if there is no room
-	// version is the version of the card. It grows with the state and with the time, because a lease
-	// that ends changes the members and no id.
+	// version is the version of the card. It grows with the state and with the time, because a
+	// lease that ends changes the members and no id.
 	version int64
 	clock   int64             // the store's clock, Unix ms
 	ended   *queue.NamedField // $$ended, or nil
@@ -73,8 +73,8 @@ func lookAt(ctx context.Context, states stateReader, ids []string) []look {
 	return looks
 }
 
-// newLook returns the look of two pages. If the room has changed between them, its card is a mixture
-// with the version of the older one: the change is followed by another look.
+// newLook returns the look of two pages. If the room has changed between them, its card is a
+// mixture with the version of the older one: the change is followed by another look.
 func newLook(id string, backend, members queue.Outcome[queue.StatePage]) look {
 	l := look{id: id}
 	if l.snapshot, l.err = newSnapshot(id, backend, members); l.err != nil {
@@ -104,8 +104,8 @@ func (l *look) indexCard(old index.Card) index.Card {
 	return c
 }
 
-// emptySince returns since when a room without members is empty, Unix ms: since the first look that
-// saw it. A counter that is newer than that tells that there was a member in between.
+// emptySince returns since when a room without members is empty, Unix ms: since the first look
+// that saw it. A counter that is newer than that tells that there was a member in between.
 func (l *look) emptySince(old index.Card) int64 {
 	since, found := old.Lists[listEmpty]
 	if !found {

@@ -24,9 +24,9 @@ type CheckOptions struct {
 	}
 }
 
-// Check computes the cards of all rooms again, from their channels, with the lists of users, and the
-// lobbies from the cards. It finds cards and lobbies that differ. Each difference lasts for some
-// seconds after a change.
+// Check computes the cards of all rooms again, from their channels, with the lists of users, and
+// the lobbies from the cards. It finds cards and lobbies that differ. Each difference lasts for
+// some seconds after a change.
 func Check(o CheckOptions) task.Check {
 	return task.Check{Name: "rooms", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
 		c := checker{CheckOptions: o, known: map[string]bool{}}

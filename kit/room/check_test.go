@@ -14,8 +14,8 @@ import (
 	"switchboard/kit/room"
 )
 
-// TestCheck changes cards and lobbies by hand. The check finds each difference, and a round corrects
-// it.
+// TestCheck changes cards and lobbies by hand. The check finds each difference, and a round
+// corrects it.
 func TestCheck(t *testing.T) {
 	w := newLoadWorld(t)
 	check := room.Check(room.CheckOptions{Index: w.index, States: w.states})

@@ -1,7 +1,7 @@
-// Package room keeps rooms: a document, members with numbers, and fields that they share. A room is
-// the state of the channel room:{id}, so clients follow it by a subscription. Nothing is counted or
-// compensated: each operation reads the room, decides, and writes one update whose conditions the
-// store checks. If the room has changed in between, the operation begins again.
+// Package room keeps rooms: a document, members with numbers, and fields that they share. A room
+// is the state of the channel room:{id}, so clients follow it by a subscription. Nothing is
+// counted or compensated: each operation reads the room, decides, and writes one update whose
+// conditions the store checks. If the room has changed in between, the operation begins again.
 //
 // # Fields
 //
@@ -14,10 +14,22 @@
 //	$$owner          the user that is named as the owner
 //	$$code           the code of a private room
 //	$$next           the last number
+//	$$ended          the event room_ended of an earlier room, until it is stored; see Ended
 //
 // # Limits
 //
 //	capacity         fields in the group member/, by the store
 //	32               fields p/{n}/* of a member
 //	8                attempts of an operation
+//	1,000            rooms of a lobby; cards that a page of a list looks at
+//
+// # Lists
+//
+// A [Card] is computed from the channel and kept in an index, with the lists that the room is in:
+// by attributes, of users, of lobbies. The lobby:{mode} and lobby:{mode}:{region} channels show
+// the newest cards that can be joined. All of these are projections: an operation notes the room
+// on the due list of the index, changes the channel, and computes the card again. [Rooms.Round],
+// on any broker, does so for rooms that are due: after a process has died, when a place ends, and
+// every 5 s to 60 s, since a server that dies leaves members away without an operation. The round
+// also ends rooms. [Check] computes everything again and compares.
 package room

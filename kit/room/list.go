@@ -18,8 +18,8 @@ type ListRequest struct {
 	Visibility Visibility `json:"visibility,omitempty"` // clients see public rooms only
 	Owner      string     `json:"owner,omitempty"`      // a user; for the backend only
 	Free       int        `json:"free,omitempty"`       // least number of free places
-	// Order is created, started, ended or activity. Rooms that have not started, or not ended, are not
-	// in these orders. Zero means created.
+	// Order is created, started, ended or activity. Rooms that have not started, or not ended,
+	// are not in these orders. Zero means created.
 	Order string `json:"order,omitempty"`
 	Desc  bool   `json:"desc,omitempty"` // the latest first
 	// From and To bound the time of the order, Unix ms, both included. Zero means no bound.
@@ -30,8 +30,8 @@ type ListRequest struct {
 	Limit  int    `json:"limit,omitempty"` // most rooms, at most 100. Zero means 50
 }
 
-// ListPage is a page of rooms. A page with Next may have fewer rooms than the limit, or none: a page
-// looks at 1,000 rooms at most.
+// ListPage is a page of rooms. A page with Next may have fewer rooms than the limit, or none: a
+// page looks at 1,000 rooms at most.
 type ListPage struct {
 	Rooms []Card `json:"rooms"`
 	Next  string `json:"next,omitempty"` // the cursor of the next page
@@ -44,8 +44,8 @@ const (
 	maxLooked   = 1000
 )
 
-// List returns a page of rooms. Clients see public rooms. The cards are up to a second old, or up to
-// a minute if a server has died.
+// List returns a page of rooms. Clients see public rooms. The cards are up to a second old, or up
+// to a minute if a server has died.
 func (r *Rooms) List(ctx context.Context, a Actor, q ListRequest) (ListPage, error) {
 	if err := q.prepare(a); err != nil {
 		return ListPage{}, err
@@ -160,8 +160,8 @@ func (r *Rooms) Count(ctx context.Context, q ListRequest) (int, error) {
 // maxQuery is the most rooms of one Query.
 const maxQuery = 100
 
-// Query returns rooms by id, in one round trip, from their channels. Rooms that do not exist are not
-// in the answer.
+// Query returns rooms by id, in one round trip, from their channels. Rooms that do not exist are
+// not in the answer.
 func (r *Rooms) Query(ctx context.Context, ids []string) ([]View, error) {
 	if len(ids) == 0 || len(ids) > maxQuery {
 		return nil, wire.Errorf(wire.BadRequest, "rooms: between 1 and %d are allowed", maxQuery)

@@ -139,7 +139,7 @@ func TestLists(t *testing.T) {
 			"from=9000000000000":                     "",
 			"to=1":                                   "",
 			"mode=none":                              "",
-			"owner=nobody%20%7B%7D%2F&order=created": "",
+			"owner=none%20%7B%7D%2F&order=created": "",
 		} {
 			w.wantList(query, want)
 		}

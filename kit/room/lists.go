@@ -6,15 +6,15 @@ import (
 	"switchboard/internal/state"
 )
 
-// listKind is a kind of lists, which select rooms by some of the attributes in some of the orders. A
-// room is in one list of each kind and order.
+// listKind is a kind of lists, which select rooms by some of the attributes in some of the
+// orders. A room is in one list of each kind and order.
 type listKind struct {
 	visibility, mode, status, region, owner bool
 	orders                                  string
 }
 
-// listKinds are the kinds, the most selective first. A query uses the first one whose attributes it
-// has, and checks its other attributes on the cards.
+// listKinds are the kinds, the most selective first. A query uses the first one whose attributes
+// it has, and checks its other attributes on the cards.
 var listKinds = []listKind{
 	{owner: true, orders: "created activity"},
 	{visibility: true, region: true, mode: true, status: true, orders: "created"},
@@ -30,8 +30,9 @@ var listKinds = []listKind{
 	{orders: "created started ended activity"},
 }
 
-// name returns the name of the list with the attributes of a, such as created/mode=duel/status=waiting.
-// ok is false if the kind does not have the order, or if a does not have an attribute.
+// name returns the name of the list with the attributes of a, such as
+// created/mode=duel/status=waiting. ok is false if the kind does not have the order, or if a does
+// not have an attribute.
 func (k *listKind) name(order string, a attributes) (list string, ok bool) {
 	if !strings.Contains(k.orders, order) {
 		return "", false

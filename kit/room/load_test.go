@@ -142,9 +142,9 @@ func (p *player) step(id string) {
 	}
 }
 
-// TestLoad lets users join, leave and lose connections in many rooms on three brokers, of which one
-// is stopped without a word. No room has more members than places, no number is used twice, and when
-// it is quiet, the lists, the lobbies and the rooms of users agree with the channels.
+// TestLoad lets users join, leave and lose connections in many rooms on three brokers, of which
+// one is stopped without a word. No room has more members than places, no number is used twice,
+// and when it is quiet, the lists, the lobbies and the rooms of users agree with the channels.
 func TestLoad(t *testing.T) {
 	w := newLoadWorld(t)
 	ids := make([]string, *loadRooms)

@@ -27,8 +27,8 @@ const (
 	groupLobby  = "room/"
 )
 
-// lobbyRefresh is how often a lobby is compared with the list of its rooms. It is below the lease of
-// a task, see index.Schedule.
+// lobbyRefresh is how often a lobby is compared with the list of its rooms. It is below the lease
+// of a task, see index.Schedule.
 const lobbyRefresh = 5 * time.Second
 
 // LobbyChannel returns the channel of a lobby. An empty region means the rooms of all regions.
@@ -49,8 +49,8 @@ func lobbies(doc *Room) []string {
 	return []string{lobbyName(doc.Mode, ""), lobbyName(doc.Mode, doc.Region)}
 }
 
-// LobbyCard is a card in a lobby. At is the version of the card: a field never goes back to a lower
-// one.
+// LobbyCard is a card in a lobby. At is the version of the card: a field never goes back to a
+// lower one.
 type LobbyCard struct {
 	Card
 	At int64 `json:"at"`
@@ -71,8 +71,8 @@ type lobbyEntry struct {
 	value   []byte // nil if the lobby shall not have it
 }
 
-// lobbyEntries returns what the lobbies shall have of a room. Those of the old card, which may be in
-// another region, are included.
+// lobbyEntries returns what the lobbies shall have of a room. Those of the old card, which may be
+// in another region, are included.
 func lobbyEntries(old, c index.Card) map[string]lobbyEntry {
 	entries := map[string]lobbyEntry{}
 	for list := range old.Lists {
@@ -97,8 +97,9 @@ func lobbyValue(c index.Card) []byte {
 	return mustJSON(LobbyCard{card, c.Version})
 }
 
-// syncLobbies makes the lobbies show cards that were stored. A writer that was slow may show an old
-// card; it therefore reads the cards again after the write, and repeats it if there are newer ones.
+// syncLobbies makes the lobbies show cards that were stored. A writer that was slow may show an
+// old card; it therefore reads the cards again after the write, and repeats it if there are newer
+// ones.
 func (r *Rooms) syncLobbies(ctx context.Context, old, cards []index.Card) error {
 	for range maxAttempts {
 		byLobby := map[string][]lobbyEntry{}
@@ -189,8 +190,8 @@ func addLobbyOp(u *state.Update, name string, field *state.Field, e lobbyEntry) 
 	u.If = append(u.If, sameField(name, id))
 }
 
-// refreshLobby compares a lobby with the newest of its joinable rooms. It returns whether the lobby
-// has rooms.
+// refreshLobby compares a lobby with the newest of its joinable rooms. It returns whether the
+// lobby has rooms.
 func (r *Rooms) refreshLobby(ctx context.Context, lobby string) (used bool, err error) {
 	fields, err := r.host.ReadGroup(ctx, lobbyPrefix+lobby, groupLobby)
 	if err != nil {

@@ -27,9 +27,9 @@ type MineRequest struct {
 	Limit  int    `json:"limit,omitempty"` // at most 100. Zero means 50
 }
 
-// Mine returns the rooms that a user is in, with reservations. For the backend, user names the user.
-// The rooms come from a list, and each one is read, so that a room that the user has left is not in
-// the page.
+// Mine returns the rooms that a user is in, with reservations. For the backend, user names the
+// user. The rooms come from a list, and each one is read, so that a room that the user has left
+// is not in the page.
 func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (MinePage, error) {
 	if !a.isBackend() {
 		user = a.User
