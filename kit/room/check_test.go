@@ -8,9 +8,11 @@ import (
 
 	"switchboard/broker"
 	clientroom "switchboard/client/room"
+	"switchboard/events"
 	"switchboard/internal/await"
 	"switchboard/internal/state"
 	"switchboard/kit/index"
+	"switchboard/kit/kittest"
 	"switchboard/kit/room"
 )
 
@@ -93,3 +95,30 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestRestore empties the index, as a failover of the store might. A round of the janitor makes the
+// brokers compute it again.
+func TestRestore(t *testing.T) {
+	w := newLoadWorld(t)
+	w.create(w.connect(1, "amy"), clientroom.CreateOptions{ID: "a", Mode: "battle", Region: "eu"})
+	w.make(room.CreateRequest{ID: "b", Mode: "battle"})
+	c := kittest.Redis.Client(t)
+	keys, err := c.Keys(t.Context(), w.prefix+"ix_*").Result()
+	if err != nil || len(keys) < 3 {
+		t.Fatalf("the index has the keys %q, %v", keys, err)
+	}
+	if err := c.Del(t.Context(), keys...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	o := room.CheckOptions{Index: w.index, States: w.states}
+	if n, err := room.Restore(o).Do(t.Context()); n < 2 || err != nil { // a channel may come twice
+		t.Errorf("restored %d rooms, %v", n, err)
+	}
+	await.True(t, "the brokers have computed the cards", func() bool {
+		found, err := room.Check(o).Find(t.Context())
+		return err == nil && len(found) == 0
+	})
+	w.wantList("", "a b")
+}
+
+var _ room.Events = (*events.Recorder)(nil)

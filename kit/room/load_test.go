@@ -39,6 +39,7 @@ const (
 // loadWorld is three brokers over one Redis, of which the first one is stopped.
 type loadWorld struct {
 	*world
+	prefix  string // of keys
 	urls    []string
 	states  *queue.Redis
 	index   index.Index
@@ -48,7 +49,7 @@ type loadWorld struct {
 
 func newLoadWorld(t *testing.T) *loadWorld {
 	prefix := fmt.Sprintf("load%d:", loadPrefixes.Add(1))
-	w := &loadWorld{world: &world{T: t, Brokers: &kittest.Brokers{}}}
+	w := &loadWorld{prefix: prefix, world: &world{T: t, Brokers: &kittest.Brokers{}}}
 	open := func() (*redispipe.Pipe, func() error, *registry.Redis, *queue.Redis) {
 		c := kittest.Redis.Client(t)
 		pipe := redispipe.New(c, redispipe.Options{Timeout: 5 * time.Second})
