@@ -83,7 +83,7 @@ func (o *oracle) disown(now int64, conn Connection) {
 	}
 	for name, f := range o.fields {
 		switch {
-		case !f.ownedBy(conn.Client):
+		case !f.ownedBy(conn.Client) || f.grace == AwayStays:
 		case len(f.ownerList()) == 1:
 			delete(o.fields, name)
 		default:

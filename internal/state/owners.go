@@ -75,7 +75,8 @@ func (s *State) Back(now int64, next func() int64, conn Connection) (r Result, o
 }
 
 // Disown ends the ownership of all fields of a connection: it has unsubscribed. A field without
-// other owners ends at once. A connection with a lower generation than the recorded one is ignored.
+// other owners ends at once. A field with GraceNever stays, and keeps the client as an owner that is
+// not connected. A connection with a lower generation than the recorded one is ignored.
 func (s *State) Disown(now int64, next func() int64, conn Connection) Result {
 	c := s.begin(now, next)
 	o := c.owners[conn.Client]
@@ -85,7 +86,7 @@ func (s *State) Disown(now int64, next func() int64, conn Connection) Result {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		f := c.fields[name]
 		switch {
-		case f == nil: // it has ended with its parent
+		case f == nil || f.Grace == AwayStays: // it has ended with its parent, or it stays
 		case len(f.Owners) == 1:
 			c.end(name, Left)
 		default:
@@ -96,6 +97,7 @@ func (s *State) Disown(now int64, next func() int64, conn Connection) Result {
 	if o.generation < conn.Generation || o.ended == 0 { // lower generations may not own fields again
 		o.generation, o.server, o.ended = conn.Generation-1, "", now
 	}
+	c.checkOwned(o) // those that stay
 	return c.finish()
 }
 

@@ -50,8 +50,8 @@ func TestFold(t *testing.T) {
 			t.Errorf("the fold is %+v, the state %+v", m, want)
 		}
 	}
-	if len(m.Fields) != 2 {
-		t.Errorf("%v is left, want turn and n: the others ended with their owner", m.Names())
+	if len(m.Fields) != 4 {
+		t.Errorf("%v is left, want all: the field of the owner stays", m.Names())
 	}
 }
 

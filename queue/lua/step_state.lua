@@ -72,9 +72,10 @@ local function unsubscribe(client, generation)
 	end
 	for _, name in ipairs(r.owned_names(o)) do
 		local f = get(name)
-		if f and f.owners == ' ' .. client then
+		if not f or f.grace == -1 then -- it has ended with its parent, or it stays
+		elseif f.owners == ' ' .. client then
 			r.end_field(name, '"left"')
-		elseif f then -- else it has ended with its parent
+		else
 			r.remove_owner(name, f, client)
 			r.check_owners(name)
 		end
@@ -83,6 +84,7 @@ local function unsubscribe(client, generation)
 		o.generation, o.server, o.ended = generation - 1, '', ms
 		r.touch_owner(client)
 	end
+	r.check_owned(o) -- those that stay
 end
 
 local function step(i)
