@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"kit/account":           {"internal/payload", "internal/redispipe", "internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/auth", "broker/limit", "broker/namespace", "kit/index"},
 	"kit/account/kittest":   {"internal/await", "internal/redispipe", "internal/redistest", "queue", "registry", "broker"},
 	"client/account":        {"client"},
+	"kit/scene":             {"internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "janitor/task", "kit/index"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/recording":      {"registry", "queue", "events"},
@@ -43,6 +44,7 @@ var mayImport = map[string][]string{
 	"janitor/task":          {},                                                                                                         // packages with checks and rounds import it
 	"client":                {"internal/state", "internal/wire"},
 	"client/hold":           {"client"},
+	"client/scene":          {"client"},
 	"bench":                 {"client", "internal/freeport", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
 	"bench/swarm":           {"internal/wire", "broker/dialect/*"},

@@ -1,0 +1,309 @@
+package scene
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+const (
+	avatarPrefix = "avatar:"
+	avatarField  = "$$avatar"
+	leftGroup    = "$$left/"
+)
+
+func avatarChannel(id string) string { return avatarPrefix + id }
+
+// Avatar is a character of an account.
+type Avatar struct {
+	ID      string          `json:"id"`
+	User    string          `json:"user"` // its account
+	Name    string          `json:"name"`
+	Figure  string          `json:"figure,omitempty"`
+	Status  Status          `json:"status"` // Open or Deleted
+	Scene   string          `json:"scene,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	Created int64           `json:"created"` // Unix ms
+	Version int64           `json:"version"` // it changes with every change of the avatar
+}
+
+// avatarRecord is the value of $$avatar.
+type avatarRecord struct {
+	Format  int             `json:"v"`
+	User    string          `json:"user"`
+	Name    string          `json:"name"`
+	Figure  string          `json:"figure,omitempty"`
+	Status  Status          `json:"status"`
+	Scene   string          `json:"scene,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	Created int64           `json:"created"`
+}
+
+// storedAvatar is an avatar as its channel has it.
+type storedAvatar struct {
+	*stored[avatarRecord]
+	key  string           // the id of the avatar
+	left map[string]int64 // scenes that may still have a place, and the ids of their fields
+}
+
+func (a *storedAvatar) show() *Avatar {
+	r := &a.value
+	return &Avatar{
+		ID: a.key, User: r.User, Name: r.Name, Figure: r.Figure, Status: r.Status, Scene: r.Scene, Data: r.Data,
+		Created: r.Created, Version: a.id,
+	}
+}
+
+// NewAvatar describes an avatar to create.
+type NewAvatar struct {
+	ID     string          `json:"id"` // zero means a random id
+	User   string          `json:"user"`
+	Name   string          `json:"name"`
+	Figure string          `json:"figure"`
+	Data   json.RawMessage `json:"data"`
+}
+
+func (n *NewAvatar) check() error {
+	n.ID = cmp.Or(n.ID, newID())
+	return cmp.Or(checkID("id", n.ID), wire.CheckName("user", n.User), checkName(n.Name), checkText("figure", n.Figure), checkData(n.Data))
+}
+
+// CreateAvatar creates an avatar. It is in no scene. It is a Conflict if the id is taken, also by a
+// deleted avatar.
+func (s *Scenes) CreateAvatar(ctx context.Context, n NewAvatar) (*Avatar, error) {
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
+		return nil, err
+	}
+	r := avatarRecord{
+		Format: formatVersion, User: n.User, Name: n.Name, Figure: n.Figure, Status: Open, Data: n.Data, Created: now(),
+	}
+	id, err := s.change(ctx, avatarChannel(n.ID), &state.Update{
+		Ops: []state.Op{set(avatarField, r)}, If: []state.Condition{{Field: avatarField, Kind: state.IsAbsent}},
+	})
+	if err == errChanged {
+		return nil, wire.Errorf(wire.Conflict, "there is an avatar %s", n.ID)
+	}
+	if err != nil {
+		return nil, inChannel("create", avatarChannel(n.ID), err)
+	}
+	return s.list(ctx, &storedAvatar{stored: &stored[avatarRecord]{r, id}, key: n.ID})
+}
+
+// list puts an avatar into the lists, and shows it. If that fails, the round does it.
+func (s *Scenes) list(ctx context.Context, a *storedAvatar) (*Avatar, error) {
+	if err := s.opts.Avatars.Put(ctx, a.card()); err != nil {
+		s.log.Warn().Err(err).Str("avatar", a.key).Msg("the list of avatars is late")
+	}
+	return a.show(), nil
+}
+
+// readAvatar reads an avatar. It returns nil if there is none.
+func (s *Scenes) readAvatar(ctx context.Context, id string) (*storedAvatar, error) {
+	if err := checkID("avatar", id); err != nil {
+		return nil, err
+	}
+	o := s.host.ReadStates(ctx, []queue.StateRead{{Channel: avatarChannel(id), Prefix: "$$"}})[0]
+	if o.Err != nil {
+		return nil, inChannel("read", avatarChannel(id), o.Err)
+	}
+	return parseAvatar(id, o.Value.Fields)
+}
+
+func parseAvatar(id string, fields []queue.NamedField) (a *storedAvatar, err error) {
+	a = &storedAvatar{key: id, left: map[string]int64{}}
+	for _, f := range fields {
+		if scene, ok := strings.CutPrefix(f.Name, leftGroup); ok {
+			a.left[scene] = f.ID
+		} else if f.Name == avatarField {
+			if a.stored, err = decode[avatarRecord](f.Field); err != nil {
+				return nil, inChannel("read", avatarChannel(id), err)
+			}
+		}
+	}
+	if a.stored == nil {
+		return nil, nil
+	}
+	return a, nil
+}
+
+// readAvatars reads the records of avatars. An avatar that does not exist is nil.
+func readAvatars(ctx context.Context, r Reader, ids []string) ([]*storedAvatar, error) {
+	reads := make([]queue.StateRead, len(ids))
+	for i, id := range ids {
+		reads[i] = queue.StateRead{Channel: avatarChannel(id), Fields: []string{avatarField}}
+	}
+	list := make([]*storedAvatar, len(ids))
+	for i, o := range r.ReadStates(ctx, reads) {
+		if o.Err != nil {
+			return nil, inChannel("read", reads[i].Channel, o.Err)
+		}
+		var err error
+		if list[i], err = parseAvatar(ids[i], o.Value.Fields); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// GetAvatar returns an avatar, also a deleted one.
+func (s *Scenes) GetAvatar(ctx context.Context, id string) (*Avatar, error) {
+	a, err := s.readAvatar(ctx, id)
+	if err == nil && a == nil {
+		err = notFound("avatar", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.show(), nil
+}
+
+// own returns an error unless the avatar belongs to the user. A nil user may do everything.
+func (a *storedAvatar) own(user *string) error {
+	if user != nil && a.value.User != *user {
+		return wire.Errorf(wire.Forbidden, "avatar %s belongs to another user", a.key)
+	}
+	return nil
+}
+
+// AvatarPatch changes members of an avatar. Nil members stay.
+type AvatarPatch struct {
+	Version *int64          `json:"version"` // the version that must not have changed
+	Name    *string         `json:"name"`
+	Figure  *string         `json:"figure"`
+	Status  *Status         `json:"status"` // Open restores a deleted avatar. Deleted also takes it out of its scene
+	Data    json.RawMessage `json:"data"`
+}
+
+func (p *AvatarPatch) apply(r *avatarRecord) error {
+	if p.Name != nil {
+		r.Name = *p.Name
+	}
+	if p.Figure != nil {
+		r.Figure = *p.Figure
+	}
+	if p.Data != nil {
+		r.Data = p.Data
+	}
+	if p.Status != nil {
+		if r.Status = *p.Status; r.Status != Open && r.Status != Deleted {
+			return wire.Errorf(wire.BadRequest, "status: want %s or %s", Open, Deleted)
+		}
+	}
+	return cmp.Or(checkName(r.Name), checkText("figure", r.Figure), checkData(r.Data))
+}
+
+// PatchAvatar changes an avatar. If user is not nil, it must be the avatar's user, and the avatar
+// must not be deleted.
+func (s *Scenes) PatchAvatar(ctx context.Context, id string, user *string, p AvatarPatch) (*Avatar, error) {
+	return s.changeAvatar(ctx, id, user, func(a *storedAvatar, r *avatarRecord) error {
+		if p.Version != nil && *p.Version != a.id {
+			return conflict(a.show(), "avatar %s has version %d", id, a.id)
+		}
+		if err := p.apply(r); err != nil {
+			return err
+		}
+		if r.Status == Deleted {
+			r.Scene = ""
+		}
+		return nil
+	})
+}
+
+// DeleteAvatar marks an avatar as deleted, and takes it out of its scene.
+func (s *Scenes) DeleteAvatar(ctx context.Context, id string, user *string, version *int64) (*Avatar, error) {
+	status := Deleted
+	return s.PatchAvatar(ctx, id, user, AvatarPatch{Version: version, Status: &status})
+}
+
+// Leave takes an avatar out of its scene. Only backends may do so.
+func (s *Scenes) Leave(ctx context.Context, id string) (*Avatar, error) {
+	return s.changeAvatar(ctx, id, nil, func(_ *storedAvatar, r *avatarRecord) error {
+		r.Scene = ""
+		return nil
+	})
+}
+
+// changeAvatar changes the record of an avatar, and then its places.
+func (s *Scenes) changeAvatar(ctx context.Context, id string, user *string, edit func(*storedAvatar, *avatarRecord) error) (*Avatar, error) {
+	_, err := retry(func() (*storedAvatar, error) {
+		a, err := s.readAvatar(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if a == nil || user != nil && a.value.Status == Deleted {
+			return nil, notFound("avatar", id)
+		}
+		r := a.value
+		if err := cmp.Or(a.own(user), edit(a, &r)); err != nil {
+			return nil, err
+		}
+		return a, s.move(ctx, a, r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.settle(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.list(ctx, a)
+}
+
+// move writes the record of an avatar if it has not changed, and notes the scene that it leaves.
+func (s *Scenes) move(ctx context.Context, a *storedAvatar, to avatarRecord) error {
+	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, a.key); err != nil {
+		return err
+	}
+	// An update that is stored later than the round looks would not be noticed.
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Delay/2)
+	defer cancel()
+	u := &state.Update{Ops: []state.Op{set(avatarField, to)}, If: []state.Condition{version(avatarField, a.id)}}
+	if from := a.value.Scene; from != "" && from != to.Scene {
+		u.Ops = append(u.Ops, set(leftGroup+from, true))
+	}
+	id, err := s.change(ctx, avatarChannel(a.key), u)
+	if err == nil {
+		a.stored = &stored[avatarRecord]{to, id}
+	}
+	return err
+}
+
+// AvatarPage is a part of the avatars of a user.
+type AvatarPage struct {
+	Avatars []*Avatar `json:"avatars"`
+	Cursor  string    `json:"cursor,omitempty"` // of the next page
+}
+
+// ListAvatars returns avatars of a user, the oldest first: those with the status Open, or Deleted.
+func (s *Scenes) ListAvatars(ctx context.Context, user string, status Status, cursor string, limit int) (*AvatarPage, error) {
+	list, ok := map[Status]string{"": userList(user), Open: userList(user), Deleted: deletedList(userList(user))}[status]
+	if !ok {
+		return nil, wire.Errorf(wire.BadRequest, "status: want %s or %s", Open, Deleted)
+	}
+	ids, next, err := page(ctx, s.opts.Avatars, list, cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	avatars, err := readAvatars(ctx, s.host, ids)
+	if err != nil {
+		return nil, err
+	}
+	// The records decide: the list may be some seconds old.
+	avatars = slices.DeleteFunc(avatars, func(a *storedAvatar) bool {
+		return a == nil || a.value.User != user || a.value.Status != cmp.Or(status, Open)
+	})
+	p := &AvatarPage{Avatars: make([]*Avatar, len(avatars)), Cursor: next}
+	for i, a := range avatars {
+		p.Avatars[i] = a.show()
+	}
+	return p, nil
+}

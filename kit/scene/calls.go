@@ -1,0 +1,153 @@
+package scene
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"switchboard/broker/api"
+	"switchboard/internal/wire"
+)
+
+// calls returns the HTTP calls.
+func (s *Scenes) calls() []api.Call {
+	return []api.Call{
+		{Pattern: "POST /v1/avatars", Scope: api.ScopePush, Handle: s.createAvatarCall},
+		{Pattern: "GET /v1/avatars", Scope: api.ScopeRead, Handle: s.listAvatarsCall},
+		{Pattern: "GET /v1/avatars/{avatar}", Scope: api.ScopeRead, Handle: s.getAvatarCall},
+		{Pattern: "PATCH /v1/avatars/{avatar}", Scope: api.ScopePush, Handle: s.patchAvatarCall},
+		{Pattern: "DELETE /v1/avatars/{avatar}", Scope: api.ScopePush, Handle: s.deleteAvatarCall},
+		{Pattern: "PUT /v1/avatars/{avatar}/scene", Scope: api.ScopePush, Handle: s.transferCall},
+		{Pattern: "DELETE /v1/avatars/{avatar}/scene", Scope: api.ScopePush, Handle: s.leaveCall},
+		{Pattern: "POST /v1/scenes", Scope: api.ScopePush, Handle: s.createSceneCall},
+		{Pattern: "GET /v1/scenes", Scope: api.ScopeRead, Handle: s.listScenesCall},
+		{Pattern: "GET /v1/scenes/{scene}", Scope: api.ScopeRead, Handle: s.getSceneCall},
+		{Pattern: "PATCH /v1/scenes/{scene}", Scope: api.ScopePush, Handle: s.patchSceneCall},
+		{Pattern: "DELETE /v1/scenes/{scene}", Scope: api.ScopePush, Handle: s.deleteSceneCall},
+	}
+}
+
+func (s *Scenes) createAvatarCall(r *http.Request) (any, error) {
+	var n NewAvatar
+	if err := api.DecodeBody(r, &n); err != nil {
+		return nil, err
+	}
+	return answer(s.CreateAvatar(r.Context(), n))
+}
+
+func (s *Scenes) listAvatarsCall(r *http.Request) (any, error) {
+	q, limit, err := query(r)
+	if err == nil {
+		err = wire.CheckName("user", q("user"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer(s.ListAvatars(r.Context(), q("user"), Status(q("status")), q("cursor"), limit))
+}
+
+func (s *Scenes) getAvatarCall(r *http.Request) (any, error) {
+	return answer(s.GetAvatar(r.Context(), r.PathValue("avatar")))
+}
+
+func (s *Scenes) patchAvatarCall(r *http.Request) (any, error) {
+	var p AvatarPatch
+	if err := decodePatch(r, &p, &p.Version); err != nil {
+		return nil, err
+	}
+	return answer(s.PatchAvatar(r.Context(), r.PathValue("avatar"), nil, p))
+}
+
+func (s *Scenes) deleteAvatarCall(r *http.Request) (any, error) {
+	v, err := ifMatch(r)
+	if err != nil {
+		return nil, err
+	}
+	return answer(s.DeleteAvatar(r.Context(), r.PathValue("avatar"), nil, v))
+}
+
+func (s *Scenes) transferCall(r *http.Request) (any, error) {
+	t := struct {
+		Scene string  `json:"scene"`
+		From  *string `json:"from"`
+	}{}
+	if err := api.DecodeBody(r, &t); err != nil {
+		return nil, err
+	}
+	return answer(s.Transfer(r.Context(), Transfer{Avatar: r.PathValue("avatar"), Scene: t.Scene, From: t.From}))
+}
+
+func (s *Scenes) leaveCall(r *http.Request) (any, error) {
+	return answer(s.Leave(r.Context(), r.PathValue("avatar")))
+}
+
+func (s *Scenes) createSceneCall(r *http.Request) (any, error) {
+	var n NewScene
+	if err := api.DecodeBody(r, &n); err != nil {
+		return nil, err
+	}
+	return answer(s.CreateScene(r.Context(), n))
+}
+
+func (s *Scenes) listScenesCall(r *http.Request) (any, error) {
+	q, limit, err := query(r)
+	if err != nil {
+		return nil, err
+	}
+	if name := q("name"); name != "" {
+		return answer(s.Find(r.Context(), q("world"), name))
+	}
+	return answer(s.ListScenes(r.Context(), q("world"), Status(q("status")), q("cursor"), limit))
+}
+
+func (s *Scenes) getSceneCall(r *http.Request) (any, error) {
+	return answer(s.GetScene(r.Context(), r.PathValue("scene")))
+}
+
+func (s *Scenes) patchSceneCall(r *http.Request) (any, error) {
+	var p ScenePatch
+	if err := decodePatch(r, &p, &p.Version); err != nil {
+		return nil, err
+	}
+	return answer(s.PatchScene(r.Context(), r.PathValue("scene"), p))
+}
+
+func (s *Scenes) deleteSceneCall(r *http.Request) (any, error) {
+	v, err := ifMatch(r)
+	if err != nil {
+		return nil, err
+	}
+	return answer(s.DeleteScene(r.Context(), r.PathValue("scene"), v))
+}
+
+// query returns the query string of a list, and its limit.
+func query(r *http.Request) (q func(string) string, limit int, err error) {
+	n, err := api.QueryInt(r, "limit", MaxPage, 1, MaxPage)
+	return r.URL.Query().Get, int(n), err
+}
+
+// decodePatch decodes a patch and its version, which may be in If-Match, too.
+func decodePatch(r *http.Request, patch any, version **int64) error {
+	if err := api.DecodeBody(r, patch); err != nil {
+		return err
+	}
+	v, err := ifMatch(r)
+	if v != nil {
+		*version = v
+	}
+	return err
+}
+
+// ifMatch returns the version that If-Match asks for (RFC 9110 §13.1.1), or nil. It is the version in
+// quotes; the quotes may be missing.
+func ifMatch(r *http.Request) (*int64, error) {
+	text := r.Header.Get("If-Match")
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64)
+	if err != nil || n <= 0 {
+		return nil, wire.Errorf(wire.BadRequest, "If-Match: %.40q is not a version", text)
+	}
+	return &n, nil
+}

@@ -1,0 +1,41 @@
+package scene
+
+import (
+	"switchboard/broker"
+	"switchboard/broker/namespace"
+)
+
+// Extension returns a function for broker.Options.Extensions.
+func Extension(opts Options) func(*broker.Host) (broker.Extension, error) {
+	return func(host *broker.Host) (broker.Extension, error) {
+		s, err := New(host, opts)
+		if err != nil {
+			return broker.Extension{}, err
+		}
+		return s.Extension(), nil
+	}
+}
+
+// Extension returns the extension of a broker: methods, calls, the channels of avatars, scenes and
+// worlds, and the round.
+func (s *Scenes) Extension() broker.Extension {
+	return broker.Extension{
+		Name: "scenes", Methods: s.methods(), Calls: s.calls(), Channels: s.channels(), Run: s.Run,
+	}
+}
+
+func (s *Scenes) channels() []broker.ChannelKind {
+	scenes := namespace.Rule{
+		Name: scenePrefix + "*", StateKeep: namespace.KeepForever, Grace: namespace.GraceNever,
+		Subscribe: s.opts.Read, State: s.opts.Read, History: s.opts.Read, Publish: s.opts.Publish, Presence: s.opts.Presence,
+	}
+	for _, name := range s.opts.Fields {
+		scenes.Fields = append(scenes.Fields, namespace.FieldRule{
+			Pattern: ownGroup + "{n}/" + name, Write: namespace.Users, Of: placeField("{n}"), Bytes: s.opts.FieldBytes,
+		})
+	}
+	closed := func(prefix string) broker.ChannelKind {
+		return broker.ChannelKind{Rule: namespace.Rule{Name: prefix + "*", StateKeep: namespace.KeepForever}}
+	}
+	return []broker.ChannelKind{closed(avatarPrefix), closed(worldPrefix), {Rule: scenes}}
+}

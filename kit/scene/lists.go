@@ -1,0 +1,74 @@
+package scene
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/kit/index"
+	"switchboard/queue"
+)
+
+// allScenes is the list of all scenes, also of the deleted ones.
+const allScenes = "all"
+
+// The lists of avatars and scenes. A deleted one is in the list with the prefix deleted: instead.
+func userList(user string) string   { return "user:" + part(user) }
+func sceneList(scene string) string { return "scene:" + scene }
+func worldList(world string) string { return "world:" + world }
+func deletedList(of string) string  { return "deleted:" + of }
+
+// part returns text as a part of the name of a list or a field. A long text is replaced by its
+// hash, which no escaped text can be: "%h" is no escaped byte.
+func part(text string) string {
+	escaped := state.Escape(text)
+	if len(escaped) <= 100 {
+		return escaped
+	}
+	sum := sha256.Sum256([]byte(text))
+	return "%h" + hex.EncodeToString(sum[:16])
+}
+
+// card returns the entry of an avatar in the lists. The list of its scene counts the avatars there.
+func (a *storedAvatar) card() index.Card {
+	lists := map[string]int64{userList(a.value.User): a.value.Created}
+	if a.value.Status == Deleted {
+		lists = map[string]int64{deletedList(userList(a.value.User)): a.value.Created}
+	}
+	if a.value.Scene != "" {
+		lists[sceneList(a.value.Scene)] = 0
+	}
+	return index.Card{ID: a.key, Version: a.id, Lists: lists}
+}
+
+// card returns the entry of a scene in the lists.
+func (c *storedScene) card() index.Card {
+	list := worldList(c.value.World)
+	if c.value.Status == Deleted {
+		list = deletedList(list)
+	}
+	return index.Card{ID: c.key, Version: c.id, Lists: map[string]int64{list: c.value.Created, allScenes: c.value.Created}}
+}
+
+// Reader reads the states of channels. *broker.Host and the queues implement it.
+type Reader interface {
+	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
+}
+
+// page returns the ids of a page of a list, and the cursor of the next one.
+func page(ctx context.Context, i index.Index, list, cursor string, limit int) (ids []string, next string, err error) {
+	if limit < 0 || limit > MaxPage {
+		return nil, "", wire.Errorf(wire.BadRequest, "limit: %d is not within 0 and %d", limit, MaxPage)
+	}
+	p, err := i.List(ctx, index.Query{List: list, Cursor: cursor, Limit: limit})
+	if errors.Is(err, index.ErrBadCursor) {
+		return nil, "", wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
+	}
+	for _, c := range p.Cards {
+		ids = append(ids, c.ID)
+	}
+	return ids, p.Next, err
+}

@@ -1,0 +1,80 @@
+package scene
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"switchboard/broker/namespace"
+	"switchboard/kit/index"
+)
+
+// Options configures avatars and scenes.
+type Options struct {
+	// Avatars and Scenes are the lists of avatars and scenes. Brokers with the same store have the
+	// same lists.
+	Avatars, Scenes index.Index
+	// Read are the clients that may follow scenes. Zero means namespace.Users.
+	Read namespace.Access
+	// Publish are the clients that may send messages to scenes, such as a chat. Zero means no clients.
+	Publish namespace.Access
+	// Presence are the clients that may see who follows a scene. Zero means no clients.
+	Presence namespace.Access
+	// Fields are the names X of the fields a/{avatar}/X that a player may write. Zero means all names.
+	Fields []string
+	// FieldBytes is the most bytes of such a field. Zero means 1024.
+	FieldBytes int
+	// Capacity is the most avatars in a scene, online or offline. Zero means 200.
+	Capacity int
+	// PerUser is how many avatars a client may create for its user. The list of avatars is counted,
+	// so creations at the same time may pass it by some. Backends have no limit. Zero means 32.
+	PerUser int
+	// Lease is how long a transfer may take before its place in the new scene is lost, and a change
+	// of a scene's name before the name is lost. Zero means 10 s.
+	Lease time.Duration
+	// Delay is when the round looks at an avatar or a scene after a change. Zero means 10 s.
+	Delay time.Duration
+	// Every is the interval of the round. Zero means 2 s.
+	Every time.Duration
+}
+
+// The bounds of avatars and scenes.
+const (
+	MaxID    = 48      // bytes of the id of an avatar or a scene, and of the name of a world
+	MaxName  = 100     // bytes of a name, and of a scene's time
+	MaxData  = 8 << 10 // bytes of data
+	MaxPage  = 100     // avatars or scenes of a page
+	attempts = 8       // an operation is tried so often while others change what it has read
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Avatars == nil || o.Scenes == nil {
+		return o, errors.New("scene: the lists Avatars and Scenes must be set")
+	}
+	o.Read = cmp.Or(o.Read, namespace.Users)
+	if len(o.Fields) == 0 {
+		o.Fields = []string{"*"}
+	}
+	o.FieldBytes = cmp.Or(o.FieldBytes, 1024)
+	o.Capacity = cmp.Or(o.Capacity, 200)
+	o.PerUser = cmp.Or(o.PerUser, 32)
+	o.Lease = cmp.Or(o.Lease, 10*time.Second)
+	o.Delay = cmp.Or(o.Delay, 10*time.Second)
+	o.Every = cmp.Or(o.Every, 2*time.Second)
+	switch {
+	case o.FieldBytes < 0:
+		return o, fmt.Errorf("scene: fields of %d bytes are not possible", o.FieldBytes)
+	case o.Capacity < 1 || o.Capacity > 10_000:
+		return o, fmt.Errorf("scene: the capacity %d is not within 1 and 10000", o.Capacity)
+	case o.PerUser < 1 || o.PerUser > 1000:
+		return o, fmt.Errorf("scene: %d avatars per user are not within 1 and 1000", o.PerUser)
+	case o.Lease < time.Millisecond || o.Lease > time.Minute:
+		return o, fmt.Errorf("scene: the lease %v is not within 1ms and 1m", o.Lease)
+	case o.Delay < time.Millisecond || o.Delay > taskLease/2:
+		return o, fmt.Errorf("scene: the delay %v is not within 1ms and %v", o.Delay, taskLease/2)
+	case o.Every < time.Millisecond:
+		return o, fmt.Errorf("scene: %v is not an interval", o.Every)
+	}
+	return o, nil
+}

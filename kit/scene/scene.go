@@ -1,0 +1,298 @@
+package scene
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+const (
+	scenePrefix  = "scene:"
+	sceneField   = "$scene"
+	pendingField = "$$pending"
+)
+
+func sceneChannel(id string) string { return scenePrefix + id }
+
+// Scene is a place where avatars meet.
+type Scene struct {
+	ID      string          `json:"id"`
+	World   string          `json:"world"`
+	Name    string          `json:"name"` // unique in its world, except for deleted scenes
+	Status  Status          `json:"status"`
+	Time    string          `json:"time,omitempty"` // the time in the scene, as the backend writes it
+	Data    json.RawMessage `json:"data,omitempty"`
+	Created int64           `json:"created"` // Unix ms
+	Version int64           `json:"version"` // it changes with every change of the scene, not of its avatars
+	// Count is the number of avatars in the scene, online or offline. In lists it may be some seconds
+	// old.
+	Count int `json:"count"`
+}
+
+// sceneRecord is the value of $scene.
+type sceneRecord struct {
+	Format  int             `json:"v"`
+	World   string          `json:"world"`
+	Name    string          `json:"name"`
+	Status  Status          `json:"status"`
+	Time    string          `json:"time,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	Created int64           `json:"created"`
+}
+
+func (r *sceneRecord) check() error {
+	if r.Status != Open && r.Status != Closed && r.Status != Deleted {
+		return wire.Errorf(wire.BadRequest, "status: want %s, %s or %s", Open, Closed, Deleted)
+	}
+	return cmp.Or(checkID("world", r.World), checkName(r.Name), checkText("time", r.Time), checkData(r.Data))
+}
+
+// storedScene is a scene as its channel has it. A nil *storedScene is none.
+type storedScene struct {
+	*stored[sceneRecord]
+	key     string
+	pending *stored[pending]
+}
+
+func (c *storedScene) show(count int) *Scene {
+	r := &c.value
+	return &Scene{
+		ID: c.key, World: r.World, Name: r.Name, Status: r.Status, Time: r.Time, Data: r.Data, Created: r.Created,
+		Version: c.id, Count: count,
+	}
+}
+
+func parseScene(id string, fields []queue.NamedField) (*storedScene, error) {
+	c := &storedScene{key: id}
+	for _, f := range fields {
+		var err error
+		switch f.Name {
+		case sceneField:
+			c.stored, err = decode[sceneRecord](f.Field)
+		case pendingField:
+			c.pending, err = decode[pending](f.Field)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if c.stored == nil {
+		return nil, nil
+	}
+	return c, nil
+}
+
+func readScenes(ctx context.Context, r Reader, ids []string) ([]*storedScene, error) {
+	reads := make([]queue.StateRead, len(ids))
+	for i, id := range ids {
+		reads[i] = queue.StateRead{Channel: sceneChannel(id), Fields: []string{sceneField, pendingField}}
+	}
+	list := make([]*storedScene, len(ids))
+	for i, o := range r.ReadStates(ctx, reads) {
+		if err := o.Err; err != nil {
+			return nil, inChannel("read", reads[i].Channel, err)
+		}
+		var err error
+		if list[i], err = parseScene(ids[i], o.Value.Fields); err != nil {
+			return nil, inChannel("read", reads[i].Channel, err)
+		}
+	}
+	return list, nil
+}
+
+// readScene reads a scene, or is NotFound.
+func (s *Scenes) readScene(ctx context.Context, id string) (*storedScene, error) {
+	if err := checkID("scene", id); err != nil {
+		return nil, err
+	}
+	list, err := readScenes(ctx, s.host, []string{id})
+	if err == nil && list[0] == nil {
+		err = notFound("scene", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// NewScene describes a scene to create.
+type NewScene struct {
+	ID     string          `json:"id"` // zero means a random id
+	World  string          `json:"world"`
+	Name   string          `json:"name"`
+	Status Status          `json:"status"` // zero means Open
+	Time   string          `json:"time"`
+	Data   json.RawMessage `json:"data"`
+}
+
+// CreateScene creates a scene. It is a Conflict if its name or its id is taken.
+func (s *Scenes) CreateScene(ctx context.Context, n NewScene) (*Scene, error) {
+	id := cmp.Or(n.ID, newID())
+	r := sceneRecord{
+		Format: formatVersion, World: n.World, Name: n.Name, Status: cmp.Or(n.Status, Open), Time: n.Time, Data: n.Data, Created: now(),
+	}
+	if err := cmp.Or(checkID("id", id), r.check()); err != nil {
+		return nil, err
+	}
+	if r.Status == Deleted {
+		return nil, wire.Errorf(wire.BadRequest, "status: a new scene is %s or %s", Open, Closed)
+	}
+	c := &storedScene{key: id}
+	err := s.writeNamed(ctx, c, r, pending{Status: Deleted})
+	if err == errChanged {
+		err = wire.Errorf(wire.Conflict, "there is a scene %s", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.listScene(ctx, c)
+}
+
+// listScene puts a scene into the lists, and shows it. If that fails, the round does it.
+func (s *Scenes) listScene(ctx context.Context, c *storedScene) (*Scene, error) {
+	if err := s.opts.Scenes.Put(ctx, c.card()); err != nil {
+		s.log.Warn().Err(err).Str("scene", c.key).Msg("the list of scenes is late")
+	}
+	counts, err := s.opts.Avatars.Count(ctx, sceneList(c.key))
+	if err != nil {
+		return nil, err
+	}
+	return c.show(counts[0]), nil
+}
+
+// ScenePatch changes members of a scene. Nil members stay.
+type ScenePatch struct {
+	Version *int64          `json:"version"` // the version that must not have changed
+	Name    *string         `json:"name"`
+	Status  *Status         `json:"status"` // Deleted removes all places; another one restores a deleted scene
+	Time    *string         `json:"time"`
+	Data    json.RawMessage `json:"data"`
+}
+
+func (p *ScenePatch) apply(r *sceneRecord) error {
+	if p.Name != nil {
+		r.Name = *p.Name
+	}
+	if p.Status != nil {
+		r.Status = *p.Status
+	}
+	if p.Time != nil {
+		r.Time = *p.Time
+	}
+	if p.Data != nil {
+		r.Data = p.Data
+	}
+	return r.check()
+}
+
+// PatchScene changes a scene. A new name must be free.
+func (s *Scenes) PatchScene(ctx context.Context, id string, p ScenePatch) (*Scene, error) {
+	c, err := retry(func() (*storedScene, error) {
+		c, err := s.readScene(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if p.Version != nil && *p.Version != c.id {
+			return nil, conflict(c.show(0), "scene %s has version %d", id, c.id)
+		}
+		r := c.value
+		if err := p.apply(&r); err != nil {
+			return nil, err
+		}
+		return c, s.writeScene(ctx, c, r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.listScene(ctx, c)
+}
+
+// DeleteScene marks a scene as deleted, frees its name, and removes the places in it. Its avatars
+// are in no scene.
+func (s *Scenes) DeleteScene(ctx context.Context, id string, version *int64) (*Scene, error) {
+	status := Deleted
+	return s.PatchScene(ctx, id, ScenePatch{Version: version, Status: &status})
+}
+
+// writeScene writes the record of a scene, if it has not changed.
+func (s *Scenes) writeScene(ctx context.Context, c *storedScene, r sceneRecord) error {
+	if c.pending != nil { // an earlier change of the name
+		if err := s.settleScene(ctx, c.key); err != nil {
+			return err
+		}
+		return errChanged
+	}
+	old := c.value
+	if r.Status != Deleted && (r.Name != old.Name || old.Status == Deleted) {
+		return s.writeNamed(ctx, c, r, pending{Name: old.Name, Status: old.Status})
+	}
+	if r.Status == Deleted {
+		r.Name = old.Name // its name is freed below
+	}
+	if err := s.opts.Scenes.Schedule(ctx, s.opts.Delay, c.key); err != nil {
+		return err
+	}
+	id, err := s.change(ctx, sceneChannel(c.key), &state.Update{
+		Ops: []state.Op{set(sceneField, r)}, If: []state.Condition{version(sceneField, c.id), {Field: pendingField, Kind: state.IsAbsent}},
+	})
+	if err != nil {
+		return err
+	}
+	c.stored = &stored[sceneRecord]{r, id}
+	if err := s.fault("scene"); err != nil || r.Status != Deleted {
+		return err
+	}
+	return s.settleScene(ctx, c.key)
+}
+
+// ScenePage is a part of the scenes of a world.
+type ScenePage struct {
+	Scenes []*Scene `json:"scenes"`
+	Cursor string   `json:"cursor,omitempty"` // of the next page
+}
+
+// ListScenes returns scenes of a world, the oldest first: those that are not deleted, or those with
+// a status.
+func (s *Scenes) ListScenes(ctx context.Context, world string, status Status, cursor string, limit int) (*ScenePage, error) {
+	if err := checkID("world", world); err != nil {
+		return nil, err
+	}
+	list := worldList(world)
+	switch status {
+	case "", Open, Closed:
+	case Deleted:
+		list = deletedList(list)
+	default:
+		return nil, wire.Errorf(wire.BadRequest, "status: want %s, %s or %s", Open, Closed, Deleted)
+	}
+	ids, next, err := page(ctx, s.opts.Scenes, list, cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	scenes, err := readScenes(ctx, s.host, ids)
+	if err != nil {
+		return nil, err
+	}
+	// The records decide: the list may be some seconds old.
+	scenes = slices.DeleteFunc(scenes, func(c *storedScene) bool {
+		return c == nil || c.value.World != world || status != "" && c.value.Status != status || status == "" && c.value.Status == Deleted
+	})
+	lists := make([]string, len(scenes))
+	for i, c := range scenes {
+		lists[i] = sceneList(c.key)
+	}
+	counts, err := s.opts.Avatars.Count(ctx, lists...)
+	if err != nil {
+		return nil, err
+	}
+	p := &ScenePage{Scenes: make([]*Scene, len(scenes)), Cursor: next}
+	for i, c := range scenes {
+		p.Scenes[i] = c.show(counts[i])
+	}
+	return p, nil
+}
