@@ -117,6 +117,83 @@ func TestLostPlace(t *testing.T) {
 	})
 }
 
+// TestMovedOn moves an avatar on between two steps of a transfer. The first transfer does not confirm
+// its place.
+func TestMovedOn(t *testing.T) {
+	eachWorld(t, nil, func(w *world) {
+		w.newScene("town", "wood", "hill")
+		w.newAvatar("a1", "amy")
+		w.transfer("a1", "town")
+		slow := w.another(func(step string) {
+			if step == "move" {
+				w.transfer("a1", "hill")
+			}
+		})
+		_, err := slow.Transfer(w.Context(), scene.Transfer{Avatar: "a1", Scene: "wood"})
+		w.wantCode(err, wire.Conflict)
+		w.wantPlaces("town")
+		w.wantPlaces("wood")
+		w.wantPlaces("hill", "a1")
+		w.wantChecked()
+	})
+}
+
+// TestLateDeletion delays the deletion of a place that an avatar has left, until it is back: the
+// deletion has read the place of the first visit, or the one that the transfer back has taken.
+func TestLateDeletion(t *testing.T) {
+	for _, delayed := range []string{"before the transfer back", "in the transfer back"} {
+		t.Run(delayed, func(t *testing.T) {
+			eachWorld(t, nil, func(w *world) { testLateDeletion(w, delayed == "in the transfer back") })
+		})
+	}
+}
+
+func testLateDeletion(w *world, taken bool) {
+	w.newScene("town", "wood")
+	w.newAvatar("a1", "amy")
+	w.transfer("a1", "town")
+	w.stopAfter(0, "confirm")
+	_, err := w.at(0).Transfer(w.Context(), scene.Transfer{Avatar: "a1", Scene: "wood"})
+	w.wantStopped(err)
+	w.stopAfter(0, "")
+
+	leaving, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	slow := w.another(func(step string) {
+		if step == "leaving" {
+			close(leaving)
+			<-goOn
+		}
+	})
+	leave := func() {
+		go func() { done <- slow.Settle(w.Context(), "a1") }()
+		<-leaving
+	}
+	back := w.another(func(step string) {
+		if step == "take" && taken {
+			leave()
+		}
+	})
+	if !taken {
+		leave()
+	}
+	_, err = back.Transfer(w.Context(), scene.Transfer{Avatar: "a1", Scene: "town"})
+	w.must(err)
+	place := func() int64 {
+		fields, err := w.host().ReadState(w.Context(), "scene:town", "pc/a1")
+		w.must(err)
+		return fields["pc/a1"].ID
+	}
+	confirmed := place()
+	close(goOn)
+	w.must(<-done)
+	if place() != confirmed {
+		w.Error("the late deletion has deleted the place")
+	}
+	w.wantPlaces("town", "a1")
+	w.wantPlaces("wood")
+	w.wantChecked()
+}
+
 // TestTransfersAtOnce moves avatars by several brokers at once, of which some stop at random. At the
 // end each avatar has exactly one place, where its record says.
 func TestTransfersAtOnce(t *testing.T) {

@@ -70,6 +70,23 @@ func openWorld(t *testing.T, s kittest.Store, change func(*scene.Options)) *worl
 // at returns the avatars and scenes of one of the brokers.
 func (w *world) at(i int) *scene.Scenes { return w.scenes[i%len(w.scenes)] }
 
+// another returns the same avatars and scenes, with a function that is called after each kind of step
+// once.
+func (w *world) another(after func(step string)) *scene.Scenes {
+	w.Helper()
+	s, err := scene.New(w.host(), w.opts)
+	w.must(err)
+	seen := map[string]bool{}
+	s.SetFault(func(step string) error {
+		if !seen[step] {
+			seen[step] = true
+			after(step)
+		}
+		return nil
+	})
+	return s
+}
+
 func (w *world) host() *broker.Host { return w.hosts[0] }
 
 // newScene creates an open scene of the world earth; its id is its name.

@@ -199,6 +199,9 @@ func (s *Scenes) leave(ctx context.Context, a *storedAvatar, scene string, field
 		if err != nil {
 			return err
 		}
+		if err := s.fault("leaving"); err != nil {
+			return err
+		}
 		if !again.in(scene) {
 			u := &state.Update{Ops: []state.Op{remove(placeField(a.key))}, If: []state.Condition{version(placeField(a.key), p.ID)}}
 			if _, err := s.change(ctx, sceneChannel(scene), u); err != nil {
