@@ -27,7 +27,13 @@ var (
 	cluster *redistest.Cluster
 )
 
-func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster, kittest.Leaks...)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(redisVariable) != "" { // the broker of TestKilledBroker
+		fmt.Fprintln(os.Stderr, runBroker())
+		os.Exit(1)
+	}
+	os.Exit(redistest.Main(m, &single, &cluster, kittest.Leaks...))
+}
 
 // world is brokers that share avatars and scenes.
 type world struct {
@@ -226,9 +232,14 @@ type player struct {
 // play connects a client of a user.
 func (w *world) play(broker int, user, device string) *player {
 	w.Helper()
+	return w.playAt(w.brokers[broker%len(w.brokers)].TCP, user, device)
+}
+
+func (w *world) playAt(address, user, device string) *player {
+	w.Helper()
 	p := &player{log: make(chan string, 1000)}
 	c, err := client.New(client.Options{
-		URLs: []string{"tcp://" + w.brokers[broker%len(w.brokers)].TCP}, User: user, Client: wire.ClientID(user, device),
+		URLs: []string{"tcp://" + address}, User: user, Client: wire.ClientID(user, device),
 		OnMessage: func(m client.Message) { p.note(m.Changes) },
 	})
 	w.must(err)
