@@ -125,7 +125,11 @@ func testKilledBroker(w *world, url, step string) {
 	w.rounds([]string{"a1"}, nil)
 	w.wantPlaces("town")
 	w.wantPlaces("wood", "a1")
-	await.True(w, "the avatar is away", func() bool { return w.listed("wood") == "a1" })
+	await.True(w, "the avatar is away", func() bool {
+		v, err := w.at(0).GetScene(w.Context(), "wood")
+		return err == nil && v.Online == 0
+	})
+	w.wantListed("wood", "a1")
 	w.wantListed("town", "")
 
 	amy = w.play(0, "amy", "phone")
