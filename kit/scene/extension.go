@@ -32,10 +32,20 @@ func (s *Scenes) channels() []broker.ChannelKind {
 	for _, name := range s.opts.Fields {
 		scenes.Fields = append(scenes.Fields, namespace.FieldRule{
 			Pattern: ownGroup + "{n}/" + name, Write: namespace.Users, Of: placeField("{n}"), Bytes: s.opts.FieldBytes,
+			Max: s.maxOwn(name),
 		})
 	}
 	closed := func(prefix string) broker.ChannelKind {
 		return broker.ChannelKind{Rule: namespace.Rule{Name: prefix + "*", StateKeep: namespace.KeepForever}}
 	}
 	return []broker.ChannelKind{closed(avatarPrefix), closed(worldPrefix), {Rule: scenes}}
+}
+
+// maxOwn returns the most fields of one avatar that fit a name of Options.Fields, or 0 if the name
+// itself is the limit.
+func (s *Scenes) maxOwn(name string) int {
+	if name != "*" {
+		return 0
+	}
+	return MaxOwnFields
 }

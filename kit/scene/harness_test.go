@@ -13,7 +13,6 @@ import (
 	"switchboard/broker"
 	"switchboard/client"
 	clientscene "switchboard/client/scene"
-	"switchboard/internal/redistest"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit/index"
@@ -21,18 +20,12 @@ import (
 	"switchboard/kit/scene"
 )
 
-// The Redis processes are shared by all tests. Each test has its own prefix.
-var (
-	single  *redistest.Server
-	cluster *redistest.Cluster
-)
-
 func TestMain(m *testing.M) {
 	if os.Getenv(redisVariable) != "" { // the broker of TestKilledBroker
 		fmt.Fprintln(os.Stderr, runBroker())
 		os.Exit(1)
 	}
-	os.Exit(redistest.Main(m, &single, &cluster, kittest.Leaks...))
+	os.Exit(kittest.Main(m))
 }
 
 // world is brokers that share avatars and scenes.
@@ -40,7 +33,7 @@ type world struct {
 	*testing.T
 	store   kittest.Store
 	opts    scene.Options
-	brokers []*kittest.Instance
+	brokers []*kittest.Broker
 	scenes  []*scene.Scenes // of the brokers
 	hosts   []*broker.Host
 }
@@ -48,7 +41,7 @@ type world struct {
 // eachWorld runs a test over memory, Redis and a Cluster. change may be nil. Rounds run only if the
 // test runs them, unless change sets Every.
 func eachWorld(t *testing.T, change func(*scene.Options), test func(w *world)) {
-	kittest.Each(t, single, cluster, func(t *testing.T, s kittest.Store) { test(openWorld(t, s, change)) })
+	kittest.EachStore(t, func(t *testing.T, s kittest.Store) { test(openWorld(t, s, change)) })
 }
 
 func openWorld(t *testing.T, s kittest.Store, change func(*scene.Options)) *world {
@@ -60,15 +53,20 @@ func openWorld(t *testing.T, s kittest.Store, change func(*scene.Options)) *worl
 	if change != nil {
 		change(&w.opts)
 	}
-	for range s.Brokers() {
-		w.brokers = append(w.brokers, s.Start(t, func(h *broker.Host) (broker.Extension, error) {
-			scenes, err := scene.New(h, w.opts)
-			if err != nil {
-				return broker.Extension{}, err
-			}
-			w.scenes, w.hosts = append(w.scenes, scenes), append(w.hosts, h)
-			return scenes.Extension(), nil
-		}, nil))
+	extension := func(h *broker.Host) (broker.Extension, error) {
+		scenes, err := scene.New(h, w.opts)
+		if err != nil {
+			return broker.Extension{}, err
+		}
+		w.scenes, w.hosts = append(w.scenes, scenes), append(w.hosts, h)
+		return scenes.Extension(), nil
+	}
+	brokers := 1
+	if s.Shared {
+		brokers = 3
+	}
+	for range brokers {
+		w.brokers = append(w.brokers, s.Start(t, func(o *broker.Options) { o.Extensions = append(o.Extensions, extension) }))
 	}
 	return w
 }

@@ -12,14 +12,11 @@ import (
 	"switchboard/broker"
 	"switchboard/internal/await"
 	"switchboard/internal/proc"
-	"switchboard/internal/redispipe"
 	"switchboard/internal/redisurl"
 	"switchboard/janitor"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
 	"switchboard/kit/scene"
-	"switchboard/queue"
-	"switchboard/registry"
 )
 
 // The environment of the process that TestKilledBroker kills: the address and the prefix of its
@@ -36,19 +33,15 @@ func runBroker() error {
 	if err != nil {
 		return err
 	}
-	prefix := os.Getenv(prefixVariable)
-	pipe := redispipe.New(rdb, redispipe.Options{Timeout: 5 * time.Second})
+	store := kittest.OpenRedis(rdb, os.Getenv(prefixVariable))
 	opts := scene.Options{
-		Avatars: index.NewRedis(pipe, prefix, "avatars"), Scenes: index.NewRedis(pipe, prefix, "scenes"), Every: time.Hour,
+		Avatars: index.NewRedis(store.Pipe, store.Prefix, "avatars"), Scenes: index.NewRedis(store.Pipe, store.Prefix, "scenes"),
+		Every: time.Hour,
 	}
 	b, err := broker.New(broker.Options{
 		Name:   "killed",
 		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "127.0.0.1:0"},
-		Store: broker.StoreOptions{
-			Registry: registry.NewRedis(pipe, registry.Options{Prefix: prefix, Lease: 500 * time.Millisecond}),
-			Queue:    queue.NewRedis(pipe, queue.Options{Prefix: prefix}),
-			Shared:   true,
-		},
+		Store:  store.StoreOptions,
 		Extensions: []func(*broker.Host) (broker.Extension, error){func(h *broker.Host) (broker.Extension, error) {
 			s, err := scene.New(h, opts)
 			if err != nil {
@@ -83,8 +76,12 @@ func runBroker() error {
 // back there.
 func TestKilledBroker(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) (kittest.Store, string){
-		"redis":   func(t *testing.T) (kittest.Store, string) { return kittest.Redis(single.Client(t)), single.URL() },
-		"cluster": func(t *testing.T) (kittest.Store, string) { return kittest.Redis(cluster.Client(t)), cluster.URL() },
+		"redis": func(t *testing.T) (kittest.Store, string) {
+			return kittest.NewRedis(kittest.Redis.Client(t)), kittest.Redis.URL()
+		},
+		"cluster": func(t *testing.T) (kittest.Store, string) {
+			return kittest.NewRedis(kittest.Cluster.Client(t)), kittest.Cluster.URL()
+		},
 	} {
 		for _, step := range []string{"move", "confirm"} {
 			t.Run(name+" "+step, func(t *testing.T) {

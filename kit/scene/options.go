@@ -21,7 +21,8 @@ type Options struct {
 	Publish namespace.Access
 	// Presence are the clients that may see who follows a scene. Zero means no clients.
 	Presence namespace.Access
-	// Fields are the names X of the fields a/{avatar}/X that a player may write. Zero means all names.
+	// Fields are the names X of the fields a/{avatar}/X that a player may write. Zero means all names,
+	// and at most MaxOwnFields for each avatar.
 	Fields []string
 	// FieldBytes is the most bytes of such a field. Zero means 1024.
 	FieldBytes int
@@ -41,11 +42,14 @@ type Options struct {
 
 // The bounds of avatars and scenes.
 const (
-	MaxID    = 48      // bytes of the id of an avatar or a scene, and of the name of a world
-	MaxName  = 100     // bytes of a name, and of a scene's time
-	MaxData  = 8 << 10 // bytes of data
-	MaxPage  = 100     // avatars or scenes of a page
-	attempts = 8       // an operation is tried so often while others change what it has read
+	MaxID   = 48      // bytes of the id of an avatar or a scene, and of the name of a world
+	MaxName = 100     // bytes of a name, and of a scene's time
+	MaxData = 8 << 10 // bytes of data
+	MaxPage = 100     // avatars or scenes of a page
+	// MaxOwnFields is the most fields a/{avatar}/* of an avatar.
+	MaxOwnFields = 16
+
+	attempts = 8 // an operation is tried so often while others change what it has read
 )
 
 func (o Options) withDefaults() (Options, error) {

@@ -274,8 +274,8 @@ func TestCalls(t *testing.T) {
 		i := w.brokers[0]
 		call := func(want int, method, path, body string, into any) {
 			t.Helper()
-			if status, code := i.Call(w, method, path, body, into); status != want {
-				w.Errorf("%s %s %s: %d %s, want %d", method, path, body, status, code, want)
+			if status := i.Call(w.T, method, path, body, into); status != want {
+				w.Errorf("%s %s %s: %d, want %d", method, path, body, status, want)
 			}
 		}
 		var town, wood scene.Scene
