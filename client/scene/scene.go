@@ -1,6 +1,6 @@
-// Package scene creates the avatars of a client's user, and moves them between scenes. To follow a
-// scene, subscribe to its [Channel] with State: the field [PlaceField] of an avatar is a [Place], and
-// the fields [OwnField] are what its player writes, such as a position.
+// Package scene creates the avatars of a client's user, and moves them between scenes. To follow
+// a scene, subscribe to its [Channel] with State: the field [PlaceField] of an avatar is a
+// [Place], and the fields [OwnField] are what its player writes, such as a position.
 package scene
 
 import (

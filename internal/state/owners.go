@@ -75,8 +75,8 @@ func (s *State) Back(now int64, next func() int64, conn Connection) (r Result, o
 }
 
 // Disown ends the ownership of all fields of a connection: it has unsubscribed. A field without
-// other owners ends at once. A field with GraceNever stays, and keeps the client as an owner that is
-// not connected. A connection with a lower generation than the recorded one is ignored.
+// other owners ends at once. A field with GraceNever stays, and keeps the client as an owner
+// that is not connected. A connection with a lower generation than the recorded one is ignored.
 func (s *State) Disown(now int64, next func() int64, conn Connection) Result {
 	c := s.begin(now, next)
 	o := c.owners[conn.Client]

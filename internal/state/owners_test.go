@@ -76,8 +76,8 @@ func TestDisown(t *testing.T) {
 		`{"gone":{"f":"left","part":"left"},"set":{"g":1},"by":"bob"}`)
 }
 
-// TestDisownStays checks that a field without an end of its grace outlives a subscription. An update
-// of the same connection brings it back.
+// TestDisownStays checks that a field without an end of its grace outlives a subscription. An
+// update of the same connection brings it back.
 func TestDisownStays(t *testing.T) {
 	x := newScript(t)
 	x.by("amy", set("f", "1").own(GraceNever), set("g", "1").own(grace))

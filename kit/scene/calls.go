@@ -138,8 +138,8 @@ func decodePatch(r *http.Request, patch any, version **int64) error {
 	return err
 }
 
-// ifMatch returns the version that If-Match asks for (RFC 9110 §13.1.1), or nil. It is the version in
-// quotes; the quotes may be missing.
+// ifMatch returns the version that If-Match asks for (RFC 9110 §13.1.1), or nil. It is the
+// version in quotes; the quotes may be missing.
 func ifMatch(r *http.Request) (*int64, error) {
 	text := r.Header.Get("If-Match")
 	if text == "" {

@@ -117,8 +117,8 @@ func TestLostPlace(t *testing.T) {
 	})
 }
 
-// TestMovedOn moves an avatar on between two steps of a transfer. The first transfer does not confirm
-// its place.
+// TestMovedOn moves an avatar on between two steps of a transfer. The first transfer does not
+// confirm its place.
 func TestMovedOn(t *testing.T) {
 	eachWorld(t, nil, func(w *world) {
 		w.newScene("town", "wood", "hill")
@@ -194,8 +194,8 @@ func testLateDeletion(w *world, taken bool) {
 	w.wantChecked()
 }
 
-// TestTransfersAtOnce moves avatars by several brokers at once, of which some stop at random. At the
-// end each avatar has exactly one place, where its record says.
+// TestTransfersAtOnce moves avatars by several brokers at once, of which some stop at random. At
+// the end each avatar has exactly one place, where its record says.
 func TestTransfersAtOnce(t *testing.T) {
 	eachWorld(t, nil, func(w *world) {
 		scenes, avatars := []string{"s0", "s1", "s2"}, []string{"a1", "a2"}
@@ -257,8 +257,8 @@ func TestTransfersAtOnce(t *testing.T) {
 	})
 }
 
-// TestCrashOfAName stops the creation, the renaming and the deletion of a scene after each step. The
-// round leaves each scene with its name, and each name with its scene.
+// TestCrashOfAName stops the creation, the renaming and the deletion of a scene after each step.
+// The round leaves each scene with its name, and each name with its scene.
 func TestCrashOfAName(t *testing.T) {
 	operations := map[string]func(w *world) error{
 		"create": func(w *world) error {

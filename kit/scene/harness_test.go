@@ -74,8 +74,8 @@ func openWorld(t *testing.T, s kittest.Store, change func(*scene.Options)) *worl
 // at returns the avatars and scenes of one of the brokers.
 func (w *world) at(i int) *scene.Scenes { return w.scenes[i%len(w.scenes)] }
 
-// another returns the same avatars and scenes, with a function that is called after each kind of step
-// once.
+// another returns the same avatars and scenes, with a function that is called after each kind of
+// step once.
 func (w *world) another(after func(step string)) *scene.Scenes {
 	w.Helper()
 	s, err := scene.New(w.host(), w.opts)
@@ -129,8 +129,8 @@ func (w *world) wantCode(err error, want wire.ErrorCode) {
 	}
 }
 
-// listed returns the avatars that a scene shows, with a + if online. It reads at all brokers, and they
-// must agree.
+// listed returns the avatars that a scene shows, with a + if online. It reads at all brokers,
+// and they must agree.
 func (w *world) listed(id string) string {
 	w.Helper()
 	var first string

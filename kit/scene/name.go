@@ -8,13 +8,13 @@ import (
 	"switchboard/internal/wire"
 )
 
-// A name of a scene is a field of its world, with the id of the scene. A scene takes a name in three
-// steps:
+// A name of a scene is a field of its world, with the id of the scene. A scene takes a name in
+// three steps:
 //
 //  1. It claims the name with a lease, under the condition that the field is absent.
 //  2. It writes its record with the new name, and in $$pending what was before.
-//  3. It confirms the name: it sets the field without a lease, under the condition that the claim is
-//     still the one of step 1. Then it frees the old name, and deletes $$pending.
+//  3. It confirms the name: it sets the field without a lease, under the condition that the claim
+//     is still the one of step 1. Then it frees the old name, and deletes $$pending.
 //
 // If that stops, settleScene does the rest. If another scene has got the name meanwhile, it writes
 // back what was before: the old name, which the scene still has, or the status Deleted.
@@ -176,8 +176,8 @@ func (s *Scenes) freeName(ctx context.Context, c *storedScene, name string) erro
 	return err
 }
 
-// settleScene finishes a change of a name that stopped after any step. For a deleted scene, it frees
-// the name and removes the places. Several may run at the same time.
+// settleScene finishes a change of a name that stopped after any step. For a deleted scene, it
+// frees the name and removes the places. Several may run at the same time.
 func (s *Scenes) settleScene(ctx context.Context, id string) error {
 	_, err := retry(func() (struct{}, error) {
 		c, err := s.readScene(ctx, id)
@@ -195,8 +195,8 @@ func (s *Scenes) settleScene(ctx context.Context, id string) error {
 	return err
 }
 
-// settleName finishes a change of a name, or takes it back. After it has taken it back, the error is
-// errChanged.
+// settleName finishes a change of a name, or takes it back. After it has taken it back, the
+// error is errChanged.
 func (s *Scenes) settleName(ctx context.Context, c *storedScene) error {
 	n, err := s.readName(ctx, c.value.World, c.value.Name)
 	if err != nil {

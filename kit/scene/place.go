@@ -78,7 +78,8 @@ type placing struct {
 	only  state.Condition
 }
 
-// newPlacing returns the write of an avatar's place with a lease. old is the place that it replaces.
+// newPlacing returns the write of an avatar's place with a lease. old is the place that it
+// replaces.
 func (s *Scenes) newPlacing(a *storedAvatar, scene string, old *storedPlace, by *session.Caller) placing {
 	owned := by != nil || old != nil && len(old.Owners) > 0
 	return placing{
@@ -114,7 +115,8 @@ func (s *Scenes) ownPlace(ctx context.Context, p placing, op state.Op) (id int64
 	return id, changed(err)
 }
 
-// settle makes the places of an avatar agree with its record, and returns the avatar. It finishes a transfer that stopped after any step. Several may run at the same time.
+// settle makes the places of an avatar agree with its record, and returns the avatar. It
+// finishes a transfer that stopped after any step. Several may run at the same time.
 func (s *Scenes) settle(ctx context.Context, id string) (*storedAvatar, error) {
 	return retry(func() (*storedAvatar, error) {
 		a, err := s.readAvatar(ctx, id)
@@ -138,9 +140,9 @@ func (s *Scenes) settle(ctx context.Context, id string) (*storedAvatar, error) {
 	})
 }
 
-// ensurePlace makes the avatar listed in the scene of its record, and returns the avatar as it is
-// then. If by is not nil, its connection becomes an owner of the place. If the scene is deleted, the
-// avatar is in no scene.
+// ensurePlace makes the avatar listed in the scene of its record, and returns the avatar as it
+// is then. If by is not nil, its connection becomes an owner of the place. If the scene is
+// deleted, the avatar is in no scene.
 func (s *Scenes) ensurePlace(ctx context.Context, a *storedAvatar, by *session.Caller) (*storedAvatar, error) {
 	scene := a.value.Scene
 	c, p, err := s.readPlace(ctx, scene, a.key)

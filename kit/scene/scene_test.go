@@ -143,8 +143,8 @@ func TestUnsubscribe(t *testing.T) {
 	})
 }
 
-// TestPlayersControlOnlyTheirAvatars checks positions and moves: only the avatar's user writes them,
-// and they end when the avatar leaves.
+// TestPlayersControlOnlyTheirAvatars checks positions and moves: only the avatar's user writes
+// them, and they end when the avatar leaves.
 func TestPlayersControlOnlyTheirAvatars(t *testing.T) {
 	eachWorld(t, nil, func(w *world) {
 		w.newScene("town", "wood")
@@ -225,8 +225,8 @@ func TestClosedScene(t *testing.T) {
 	})
 }
 
-// TestDelete checks that deletions only mark: a deleted avatar leaves its scene, and a deleted scene
-// has no avatars and no name.
+// TestDelete checks that deletions only mark: a deleted avatar leaves its scene, and a deleted
+// scene has no avatars and no name.
 func TestDelete(t *testing.T) {
 	eachWorld(t, nil, func(w *world) {
 		w.newScene("town", "wood")

@@ -29,8 +29,8 @@ func (s *Scenes) Enter(ctx context.Context, t Transfer) (*Avatar, error) {
 	return s.Transfer(ctx, t)
 }
 
-// Transfer brings an avatar into a scene, from wherever it is. If it is there already, Transfer does
-// what Enter does.
+// Transfer brings an avatar into a scene, from wherever it is. If it is there already, Transfer
+// does what Enter does.
 func (s *Scenes) Transfer(ctx context.Context, t Transfer) (*Avatar, error) {
 	if err := checkID("scene", t.Scene); err != nil {
 		return nil, err
