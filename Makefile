@@ -21,7 +21,7 @@ check:
 	$(TOOL) staticcheck ./...
 	$(GO) run ./internal/wordcheck
 
-install-test-tools: ## installs what the tests need: redis-server, Node.js, Chromium, netcat (Debian, as root)
+install-test-tools: ## installs what the tests need: redis-server, Node.js, Chromium, netcat, promtool (Debian, as root)
 	.ci/install
 
 fuzz: ## fuzzes each decoder for 20 seconds
