@@ -6,7 +6,7 @@ TOOL = $(GO) tool -modfile=tools.mod
 .PHONY: run build test check install-test-tools fuzz microbench bench bench-quick bench-million load faults clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
-	$(GO) run ./cmd/broker
+	$(GO) run ./cmd/broker --config configs/development.yaml
 
 build: ## bin/broker and bin/janitor
 	$(GO) build -trimpath -o bin/ ./cmd/...

@@ -49,7 +49,7 @@ func (f file) read(node *yaml.Node, section string) error {
 		switch {
 		case strings.Contains(name.Value, ".") || !known && !isSection:
 			return locatedError{fmt.Errorf("line %d: unknown key %s", name.Line, key)}
-		case null && (isSection || setting.readSection != nil):
+		case null && (isSection || setting.readSection != nil && !setting.bare):
 			return nil
 		case isSection:
 			return f.read(value, key)

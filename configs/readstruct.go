@@ -2,6 +2,7 @@ package configs
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 
 	"go.yaml.in/yaml/v3"
@@ -10,9 +11,10 @@ import (
 )
 
 // readInto reads a node into a value: a bool, a positive number, a duration, a text, a list of
-// texts, a section of a struct whose fields have the tag setting, or a section of a map whose names
-// the operator chooses. A pointer is set to a new value first; nothing after its key means the
-// defaults. It is for the sections that belong to other packages.
+// texts, a namespace.Access, a section of a struct whose fields have the tag setting, or a section
+// of a map whose names the operator chooses. The fields of an embedded struct are fields of the
+// section. A pointer is set to a new value first; nothing after its key means the defaults. It is
+// for the sections that belong to other packages.
 func readInto(node *yaml.Node, key string, v reflect.Value) error {
 	if node.ShortTag() == "!!null" && v.Kind() != reflect.Pointer && v.Kind() != reflect.Struct {
 		return errors.New("there is no value; remove the line for the default")
@@ -42,6 +44,8 @@ func readScalar(node *yaml.Node, v reflect.Value) error {
 	switch {
 	case v.Type() == durationType:
 		value, err = duration(node)
+	case v.Type() == reflect.TypeFor[namespace.Access]():
+		value, err = access(node)
 	case v.Kind() == reflect.Bool:
 		value, err = boolean(node)
 	case v.Kind() == reflect.Int:
@@ -61,14 +65,7 @@ func readStruct(node *yaml.Node, key string, v reflect.Value) error {
 	if node.ShortTag() == "!!null" {
 		return nil
 	}
-	fields := map[string]reflect.Value{}
-	var names []string
-	for i := range v.NumField() {
-		if name := v.Type().Field(i).Tag.Get("setting"); name != "" && name != "-" {
-			fields[name] = v.Field(i)
-			names = append(names, name)
-		}
-	}
+	names, fields := settingsOf(v)
 	return each(node, key, func(name string, value *yaml.Node) error {
 		field, known := fields[name]
 		if !known {
@@ -76,6 +73,23 @@ func readStruct(node *yaml.Node, key string, v reflect.Value) error {
 		}
 		return readInto(value, join(key, name), field)
 	})
+}
+
+// settingsOf returns the fields of a struct that have the tag setting, and their names in order.
+func settingsOf(v reflect.Value) (names []string, fields map[string]reflect.Value) {
+	fields = map[string]reflect.Value{}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if field.Anonymous {
+			more, embedded := settingsOf(v.Field(i))
+			names = append(names, more...)
+			maps.Copy(fields, embedded)
+		} else if name := field.Tag.Get("setting"); name != "" && name != "-" {
+			fields[name] = v.Field(i)
+			names = append(names, name)
+		}
+	}
+	return names, fields
 }
 
 func readMap(node *yaml.Node, key string, v reflect.Value) error {

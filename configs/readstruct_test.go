@@ -10,6 +10,7 @@ import (
 )
 
 type testOptions struct {
+	testEmbedded
 	On     bool          `setting:"on"`
 	Places int           `setting:"places"`
 	Share  float64       `setting:"share"`
@@ -25,6 +26,10 @@ type testOptions struct {
 	Hidden int
 }
 
+type testEmbedded struct {
+	Read namespace.Access `setting:"read"`
+}
+
 func readTest(text string) (o testOptions, err error) {
 	node, err := parseYAML([]byte(text))
 	if err == nil {
@@ -36,6 +41,7 @@ func readTest(text string) (o testOptions, err error) {
 func TestReadInto(t *testing.T) {
 	got, err := readTest(`
 on: true
+read: [named, grant]
 places: 4
 share: 0.5
 grace: 15s
@@ -52,7 +58,7 @@ inner:
 	chess := got.Modes["chess"]
 	_, found := got.Modes["go"]
 	switch {
-	case !got.On, got.Places != 4, got.Share != 0.5, got.Grace != 15*time.Second, got.Name != "a",
+	case !got.On, got.Read != namespace.Named|namespace.Grant, got.Places != 4, got.Share != 0.5, got.Grace != 15*time.Second, got.Name != "a",
 		!reflect.DeepEqual(got.List, []string{"b", "c"}), chess.Places != 2, !found,
 		len(got.Fields) != 1 || got.Fields[0].Pattern != "g/*", got.Inner == nil || got.Inner.Inner == nil:
 		t.Errorf("got %+v", got)
@@ -61,10 +67,11 @@ inner:
 
 func TestReadIntoErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"hidden: 1":                      "line 1: kit.x.hidden: unknown key; want on, places, ",
+		"hidden: 1":                      "line 1: kit.x.hidden: unknown key; want read, on, places, ",
 		"places: 0":                      "line 1: kit.x.places: want a whole number above zero",
 		"modes: {chess: {size: 1}}":      "line 1: kit.x.modes.chess.size: unknown key; want rated or places",
 		"modes: [a]":                     "line 1: kit.x.modes: want settings as key: value",
+		"read: [users, all]":             "line 1: kit.x.read: ",
 		"on: 1":                          "line 1: kit.x.on: want true or false",
 		"grace:":                         "line 1: kit.x.grace: there is no value; remove the line for the default",
 		"inner: {grace: soon}":           "line 1: kit.x.inner.grace: want a duration",

@@ -24,6 +24,9 @@ type spec struct {
 	choices     []string // the permitted texts; nil permits all
 	unset       string   // for the help: what an empty default means
 
+	// bare permits the key of a section without a value: it has the defaults then. Without bare, it
+	// is as if the key were missing.
+	bare bool
 	// readSection reads a section whose names the operator chooses. Nil means a plain value.
 	readSection func(*yaml.Node) (any, error)
 }

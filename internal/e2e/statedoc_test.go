@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +48,9 @@ func (d doc) blocks(language string) (code []string) {
 // startMemory starts a broker in memory, as `make run` does. args are more arguments.
 func startMemory(ctx context.Context, t *testing.T, args ...string) *instance {
 	t.Helper()
-	args = append(args, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--log-format", "json")
+	args = slices.Concat([]string{
+		"--config", "../../configs/development.yaml", "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--log-level", "info", "--log-format", "json",
+	}, args)
 	b := &instance{process: start(t, "broker", command("broker", args...), nil)}
 	b.awaitPorts(ctx, t)
 	return b

@@ -20,6 +20,7 @@ const (
 	Owner                 // its server removes it, or the janitor after the server's death
 	State                 // it ends with the state of its channel: by a script after state_keep, or the janitor's sweep
 	Position              // it expires, unless its channel has a state
+	Document              // it ends with what it describes, which your backend removes
 )
 
 // Row describes the keys that match a pattern.
@@ -64,6 +65,10 @@ var Table = []Row{
 	{whole(`qq_\{\d+\}`), "list", TTL},
 	{whole(`qq_o_\{\d+\}`), "list", TTL},
 	{whole(`qq_s_\{\d+\}`), "hash", TTL},
+	{whole(`ix_\{.+\}`), "hash", Document},
+	{whole(`ix_l_\{.+\}:.+`), "zset", Document},
+	{whole(`ix_d_\{.+\}`), "zset", Document},
+	{whole(`ix_t_\{.+\}`), "zset", Document},
 	{whole(`ev_due_\{ev\d+\}`), "zset", TTL},
 	{whole(`ev_told_\{ev\d+\}`), "hash", TTL},
 	{whole(`ev_fields_\{ev\d+\}`), "hash", TTL},
