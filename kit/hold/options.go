@@ -13,23 +13,23 @@ import (
 type Options struct {
 	// Read are the clients that may read and follow the seats of a resource. They see which seats are
 	// held or sold, not by whom. Zero means namespace.Anyone.
-	Read namespace.Access
+	Read namespace.Access `setting:"read"`
 	// HoldTime is how long a hold lasts unless the resource or the call says otherwise. Zero means 15
 	// minutes.
-	HoldTime time.Duration
+	HoldTime time.Duration `setting:"hold_time"`
 	// MaxLife is how long a hold lasts at most, however often it is renewed, unless the resource says
 	// otherwise. Zero means an hour.
-	MaxLife time.Duration
+	MaxLife time.Duration `setting:"max_life"`
 	// PerUser is how many holds a user may have at a time in one resource, unless the resource says
 	// otherwise. Zero means 1.
-	PerUser int
+	PerUser int `setting:"per_user"`
 	// Remember is how long a hold that has ended is known by its id. Zero means a day.
-	Remember time.Duration
+	Remember time.Duration `setting:"remember"`
 	// Remembered is how many holds that have ended are known of one user and resource. The oldest are
 	// forgotten first. Zero means 32.
-	Remembered int
+	Remembered int `setting:"remembered"`
 	// Methods are the methods that clients may call, see [Methods]. Nil means DefaultMethods.
-	Methods []string
+	Methods []string `setting:"methods"`
 }
 
 // Methods are all methods of clients. A client holds, and sees, under the user of its connection.
