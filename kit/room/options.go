@@ -15,9 +15,9 @@ import (
 
 // Options configures rooms.
 type Options struct {
-	// Modes are the kinds of rooms by name. A name has 1 to 32 characters of a-z 0-9 _ -. There is at
-	// least one.
-	Modes map[string]Mode
+	// Modes are the kinds of rooms by name. A name has 1 to 32 characters of a-z 0-9 _ -. Zero means
+	// one mode, DefaultMode.
+	Modes map[string]Mode `setting:"modes"`
 	// Index keeps the lists of rooms. Zero means an index in this process.
 	Index index.Index
 	// Events receives the event room_ended of each room. Zero means no events.
@@ -28,24 +28,27 @@ type Options struct {
 type Mode struct {
 	// Capacity is the most players, and reservations, of a room; at most MaxCapacity. A room may have
 	// less. Zero means DefaultCapacity.
-	Capacity int
+	Capacity int `setting:"capacity"`
 	// Grace is how long a player keeps the place after the connection ends. Zero means 15 s.
-	Grace time.Duration
+	Grace time.Duration `setting:"grace"`
 	// Reserve is how long a reservation waits for its player. Zero means 1 minute.
-	Reserve time.Duration
+	Reserve time.Duration `setting:"reserve"`
 	// EmptyLife is how long a room without members stays, at most 24 h. Zero means 1 minute.
-	EmptyLife time.Duration
+	EmptyLife time.Duration `setting:"empty_life"`
 	// FinishedLife is how long a finished room stays. Zero means 24 h.
-	FinishedLife time.Duration
+	FinishedLife time.Duration `setting:"finished_life"`
 	// HistoryAge is how long the messages of a room are kept after the last one, at most 7 days. Zero
 	// means the broker's time. Ids of such rooms begin with the mode's name and a colon.
-	HistoryAge time.Duration
+	HistoryAge time.Duration `setting:"history_age"`
 	// MembersOnly keeps users that are not members from reading public rooms of the mode.
-	MembersOnly bool
+	MembersOnly bool `setting:"members_only"`
 	// Fields are the rules of g/*, for members. Ids of such rooms begin with the mode's name and a
 	// colon. Zero means that members may write all fields g/*.
-	Fields []namespace.FieldRule
+	Fields []namespace.FieldRule `setting:"fields"`
 }
+
+// DefaultMode is the mode of rooms if no mode is configured.
+const DefaultMode = "default"
 
 // The bounds of a mode.
 const (
@@ -61,10 +64,10 @@ var modeName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 
 // withDefaults returns the options with all values set, or an error that names the wrong one.
 func (o Options) withDefaults() (Options, error) {
-	if len(o.Modes) == 0 {
-		return o, fmt.Errorf("rooms: modes: there must be at least one")
-	}
 	o.Modes = maps.Clone(o.Modes)
+	if len(o.Modes) == 0 {
+		o.Modes = map[string]Mode{DefaultMode: {}}
+	}
 	for _, name := range slices.Sorted(maps.Keys(o.Modes)) {
 		m := o.Modes[name].withDefaults()
 		if !modeName.MatchString(name) {
