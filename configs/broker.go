@@ -45,6 +45,7 @@ type Broker struct {
 	Hooks          Hooks          `setting:"hooks"`
 	TLS            TLS            `setting:"tls"`
 	PeerTLS        PeerTLS        `setting:"peer_tls"`
+	Kit            Kit            `setting:"kit"`
 	Runtime        Runtime        `setting:"runtime"`
 	Faults         Faults         `setting:"faults"`
 

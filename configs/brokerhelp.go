@@ -112,6 +112,7 @@ with one HTTP call. Without --redis the broker is a single instance and stores a
 			{key: "times.request_ttl", text: "how long requests wait for a worker; each new request to a qq_ list restarts the time\nof all requests in it"},
 		}},
 		webhookGroup,
+		kitGroup,
 		{"Log", logSettings},
 		runtimeGroup,
 		{"Faults, for tests", []spec{

@@ -155,6 +155,9 @@ func (s *setting) parseNumber(text string) (any, error) {
 
 func orList(words []string) string {
 	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 

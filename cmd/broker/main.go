@@ -66,6 +66,7 @@ func serve(
 		return err
 	}
 	defer store.close()
+	addKit(settings, &opts, &store)
 	b, err := broker.New(opts)
 	if err != nil {
 		return err

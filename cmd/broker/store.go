@@ -8,6 +8,7 @@ import (
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
 	"switchboard/events"
+	"switchboard/internal/redispipe"
 	"switchboard/janitor"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -17,6 +18,7 @@ import (
 type store struct {
 	run   func(context.Context) error // runs beside the broker, until the context ends
 	close func()
+	pipe  *redispipe.Pipe // nil in memory
 }
 
 // openStore opens the store and sets it in opts.
@@ -37,7 +39,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	queueOptions.Replaced = redis.Watch.Replaced
 	opts.Store.Queue = queue.NewRedis(redis.Pipe, queueOptions)
 	opts.Store.Shared, opts.Store.Changed, opts.Store.Epoch = true, redis.Watch.Changed(), redis.Watch.Epoch
-	return store{run: redis.AwaitCheck, close: func() { _ = redis.Close() }}, nil
+	return store{run: redis.AwaitCheck, close: func() { _ = redis.Close() }, pipe: redis.Pipe}, nil
 }
 
 // openMemory opens a store in memory. Its run function is a janitor, since no other process can

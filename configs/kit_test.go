@@ -1,0 +1,76 @@
+package configs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func loadText(t *testing.T, text string, environ ...string) (Broker, error) {
+	t.Helper()
+	return LoadBroker([]string{"--config", write(t, "broker.yaml", text)}, environ)
+}
+
+func TestKit(t *testing.T) {
+	b, err := loadText(t, `
+kit:
+  rooms: {modes: {duel: {capacity: 2, grace: 30s, fields: {"g/*": {write: users}}}}}
+  holds:
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := b.Kit
+	if k.Rooms == nil || k.Holds == nil {
+		t.Fatalf("got %+v", k)
+	}
+	duel := k.Rooms.Modes["duel"]
+	if duel.Capacity != 2 || duel.Grace != 30*time.Second || len(duel.Fields) != 1 {
+		t.Errorf("got %+v", k)
+	}
+}
+
+func TestKitIsOff(t *testing.T) {
+	for _, text := range []string{"", "kit:", "kit: {}"} {
+		if b, err := loadText(t, text); err != nil || b.Kit != (Kit{}) {
+			t.Errorf("%q: %+v, %v", text, b.Kit, err)
+		}
+	}
+	if b, err := loadText(t, "", "SWITCHBOARD_KIT_ROOMS={}"); err != nil || b.Kit.Rooms == nil {
+		t.Errorf("the environment switches nothing on: %+v, %v", b.Kit, err)
+	}
+}
+
+func TestKitErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"kit: {chess: }":                        "unknown key kit.chess",
+		"kit: {rooms: {mode: {}}}":              "kit.rooms.mode: unknown key; want modes",
+		"kit: {rooms: {modes: {a: {grace: }}}}": "kit.rooms.modes.a.grace: there is no value",
+	} {
+		if _, err := loadText(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestKitExamples loads the examples in the comments of the shipped configurations.
+func TestKitExamples(t *testing.T) {
+	for _, path := range []string{"production.yaml", "cluster.yaml"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		example := regexp.MustCompile(`(?m)^# kit:\n(#   .*\n)+`).FindString(string(text))
+		b, err := loadText(t, strings.ReplaceAll("\n"+example, "\n# ", "\n"))
+		if err != nil || b.Kit.Rooms == nil || b.Kit.Rooms.Modes["duel"].Capacity != 2 {
+			t.Errorf("%s: %+v, %v", filepath.Base(path), b.Kit, err)
+		}
+	}
+	b, err := LoadBroker([]string{"--config", "development.yaml"}, nil)
+	if k := b.Kit; err != nil || k.Rooms == nil || k.Holds == nil {
+		t.Errorf("development.yaml: %+v, %v", k, err)
+	}
+}
