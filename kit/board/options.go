@@ -20,10 +20,11 @@ type Options struct {
 	// memory. It is required.
 	Store Store
 	// Boards are the boards by name. A name that ends with * is the prefix of any number of boards;
-	// of several that match, the longest decides. Zero means no boards.
-	Boards map[string]Board
+	// of several that match, the longest decides. Zero means that each name is a board with the
+	// defaults of Board.
+	Boards map[string]Board `setting:"boards"`
 	// OperationTTL is how long an operation id is known. Zero means 24 h.
-	OperationTTL time.Duration
+	OperationTTL time.Duration `setting:"operation_ttl"`
 
 	now func() time.Time // in tests
 }
@@ -31,24 +32,24 @@ type Options struct {
 // Board is the rules of a board.
 type Board struct {
 	// Order is "desc" for the highest score first, or "asc" for the lowest. Zero means desc.
-	Order string
+	Order string `setting:"order"`
 	// Mode is what a submitted score does if the call does not say it. Clients cannot choose another
 	// one. Zero means Best.
-	Mode Mode
+	Mode Mode `setting:"mode"`
 	// Entries is the most players. One more than that pushes the last one out, or is not stored if it
 	// would be the last one. Zero means 100,000.
-	Entries int
+	Entries int `setting:"entries"`
 	// Season is a cron expression with five fields, such as "0 0 * * 1" or "@monthly", in UTC unless
 	// it begins with CRON_TZ=. The board begins anew at its times. Zero means that it never does.
-	Season string
+	Season string `setting:"season"`
 	// Keep is how many past seasons can be read. Zero means 4.
-	Keep int
+	Keep int `setting:"keep"`
 	// Read is "anyone", "users" or "nobody": the clients that may read the board and subscribe to its
 	// channel. Zero means users. The backend always may.
-	Read string
+	Read string `setting:"read"`
 	// Submit allows users to submit scores of their own. A client can claim any score, so use it only
 	// if nothing depends on the board. Zero means that only the backend submits.
-	Submit bool
+	Submit bool `setting:"submit"`
 
 	schedule cron.Schedule // of Season; tests set a faster one
 	recent   *atomic.Pointer[season]
@@ -85,6 +86,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.now == nil {
 		o.now = time.Now
+	}
+	if len(o.Boards) == 0 {
+		o.Boards = map[string]Board{"*": {}}
 	}
 	boards := make(map[string]Board, len(o.Boards))
 	for name, b := range o.Boards {
