@@ -19,16 +19,17 @@ func TestKit(t *testing.T) {
 kit:
   rooms: {modes: {duel: {capacity: 2, grace: 30s, fields: {"g/*": {write: users}}}}}
   holds:
+  boards: {boards: {"*": {order: asc, mode: add}}}
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := b.Kit
-	if k.Rooms == nil || k.Holds == nil {
+	if k.Rooms == nil || k.Holds == nil || k.Boards == nil {
 		t.Fatalf("got %+v", k)
 	}
 	duel := k.Rooms.Modes["duel"]
-	if duel.Capacity != 2 || duel.Grace != 30*time.Second || len(duel.Fields) != 1 {
+	if duel.Capacity != 2 || duel.Grace != 30*time.Second || len(duel.Fields) != 1 || k.Boards.Boards["*"].Order != "asc" {
 		t.Errorf("got %+v", k)
 	}
 }
@@ -70,7 +71,7 @@ func TestKitExamples(t *testing.T) {
 		}
 	}
 	b, err := LoadBroker([]string{"--config", "development.yaml"}, nil)
-	if k := b.Kit; err != nil || k.Rooms == nil || k.Holds == nil {
+	if k := b.Kit; err != nil || k.Rooms == nil || k.Holds == nil || k.Boards == nil {
 		t.Errorf("development.yaml: %+v, %v", k, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"switchboard/broker"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
+	"switchboard/kit/board"
 	"switchboard/kit/hold"
 	"switchboard/kit/index"
 	"switchboard/kit/room"
@@ -22,6 +23,13 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) {
 	}
 	if k.Holds != nil {
 		opts.Extensions = append(opts.Extensions, extension(hold.New, *k.Holds))
+	}
+	if k.Boards != nil {
+		o := *k.Boards
+		if o.Store = board.Store(board.NewMemory()); s.pipe != nil {
+			o.Store = board.NewRedis(s.pipe, settings.Prefix)
+		}
+		opts.Extensions = append(opts.Extensions, extension(board.NewBoards, o))
 	}
 }
 

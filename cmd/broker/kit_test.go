@@ -35,13 +35,14 @@ func TestKitOverRedis(t *testing.T) {
 	environ := []string{
 		"SWITCHBOARD_REDIS=redis://" + redis.Addr,
 		"SWITCHBOARD_PEER_SECRET=" + strings.Repeat("s", 32),
-		"SWITCHBOARD_KIT_ROOMS={}", "SWITCHBOARD_KIT_HOLDS={}",
+		"SWITCHBOARD_KIT_ROOMS={}", "SWITCHBOARD_KIT_HOLDS={}", "SWITCHBOARD_KIT_BOARDS={}",
 	}
 	_, a := start(t, environ)
 	_, b := start(t, environ)
 	for _, call := range []struct{ method, path, body, read, want string }{
 		{"POST", "/v1/rooms", `{"id":"7","mode":"default"}`, "/v1/rooms/7", `"capacity":16`},
 		{"PUT", "/v1/holds/show", `{"capacity":9}`, "/v1/holds/show", `"free":9`},
+		{"POST", "/v1/boards/arena/scores", `{"player":"amy","score":5}`, "/v1/boards/arena", `"count":1`},
 	} {
 		if got := send(t, call.method, a+call.path, call.body); !strings.HasPrefix(got, "200 ") {
 			t.Errorf("%s %s: %s", call.method, call.path, got)

@@ -31,6 +31,8 @@ func TestKitDocCommands(t *testing.T) {
 		`{"error":{"code":"conflict","message":"resource show-1: 1 of the seats are not free","data":{"taken":["A2"]}}}`,
 		`"state":"sold"`,
 		resource + `"sold":2,"held":0,"free":18}`,
+		`{"board":"arena","player":"alice","score":1500,"previous":null,"rank":1,"count":1}`,
+		`{"board":"arena","count":1,"entries":[{"rank":1,"player":"alice","score":1500}]}`,
 	}
 	curls := page.curls()
 	if len(curls) != len(wants) {
@@ -43,7 +45,7 @@ func TestKitDocCommands(t *testing.T) {
 		}
 	}
 	// The page shows these parts of answers.
-	for _, shown := range []string{wants[1], `"data":{"taken":["A2"]}`, `"sold":2,"held":0,"free":18`} {
+	for _, shown := range []string{wants[1], wants[10], `"data":{"taken":["A2"]}`, `"sold":2,"held":0,"free":18`} {
 		if !strings.Contains(page.text, shown) {
 			t.Errorf("the page does not show %s", shown)
 		}

@@ -65,6 +65,11 @@ var Table = []Row{
 	{whole(`qq_\{\d+\}`), "list", TTL},
 	{whole(`qq_o_\{\d+\}`), "list", TTL},
 	{whole(`qq_s_\{\d+\}`), "hash", TTL},
+	{whole(`lb_\{board:.+\}`), "zset", Document}, // of a board without seasons
+	{whole(`lb_p_\{board:.+\}`), "hash", Document},
+	{whole(`lb_\{board:.+\}:.+`), "zset", TTL}, // of a season
+	{whole(`lb_p_\{board:.+\}:.+`), "hash", TTL},
+	{whole(`lb_o_\{board:.+\}:.+`), "string", TTL},
 	{whole(`ix_\{.+\}`), "hash", Document},
 	{whole(`ix_l_\{.+\}:.+`), "zset", Document},
 	{whole(`ix_d_\{.+\}`), "zset", Document},
