@@ -16,35 +16,36 @@ type Options struct {
 	// the secrets with which the broker verifies tokens.
 	SigningKey []byte
 	// Issuer and Audience are the iss and aud of the tokens. Zero means none.
-	Issuer, Audience string
+	Issuer   string `setting:"issuer"`
+	Audience string `setting:"audience"`
 	// TokenLife is how long a token is valid. A client of a locked account may connect until its
 	// token ends. Zero means 5 minutes.
-	TokenLife time.Duration
+	TokenLife time.Duration `setting:"token_life"`
 	// RenewalLife is how long a renewal token is valid. Each renewal begins a new life. Zero
 	// means 30 days.
-	RenewalLife time.Duration
+	RenewalLife time.Duration `setting:"renewal_life"`
 	// Logins is the most logins of one account that can be renewed, at most 64. A further login
 	// ends the oldest one. Zero means 16.
-	Logins int
+	Logins int `setting:"logins"`
 	// Iterations is the number of iterations of PBKDF2 in new passwords, from 4,096 (RFC 7677) to
 	// 10,000,000. Zero means 100,000.
-	Iterations int
+	Iterations int `setting:"iterations"`
 	// MinPassword is the fewest bytes of a new password. Zero means 8.
-	MinPassword int
+	MinPassword int `setting:"min_password"`
 	// Guests permits accounts without a name and a password.
-	Guests bool
+	Guests bool `setting:"guests"`
 	// NameRate is the most attempts to log in to one name per minute, on each broker. Zero means
 	// 10.
-	NameRate int
+	NameRate int `setting:"name_rate"`
 	// AddressRate is the most attempts to log in or to take a name from one address per minute,
 	// on each broker. An IPv6 /64 is one address. Zero means 60.
-	AddressRate int
+	AddressRate int `setting:"address_rate"`
 	// RegisterRate is the most registrations from one address per hour, on each broker. Zero
 	// means 60.
-	RegisterRate int
+	RegisterRate int `setting:"register_rate"`
 	// Durable makes each change wait until a replica has it. A store in memory refuses such
 	// changes.
-	Durable bool
+	Durable bool `setting:"durable"`
 	// Store keeps the accounts. Zero means the broker's store.
 	Store Store
 	// Index keeps the list of accounts. Zero means an index in this process.

@@ -29,9 +29,9 @@ const MaxDocument = 16 << 10
 type SessionOptions struct {
 	// TTL is how long a document lives after it was put, unless the call says otherwise. Zero
 	// means one hour.
-	TTL time.Duration
+	TTL time.Duration `setting:"ttl"`
 	// Durable makes each change wait until a replica has it.
-	Durable bool
+	Durable bool `setting:"durable"`
 	// Store keeps the documents. Zero means the broker's store.
 	Store Store
 }
