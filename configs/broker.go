@@ -196,7 +196,7 @@ func (b Broker) validate() error {
 	if b.Times.PositionTTL < time.Hour { // a client must be able to come back after a failover or an outage
 		return fmt.Errorf("times.position_ttl: %v: want at least 1h", b.Times.PositionTTL)
 	}
-	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate(), b.Requests.validate(), b.Runtime.validate()); err != nil {
+	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate(), b.Requests.validate(), b.Kit.validate(), b.Runtime.validate()); err != nil {
 		return err
 	}
 	if err := b.Registry().Validate(); err != nil {

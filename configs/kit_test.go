@@ -20,17 +20,21 @@ kit:
   rooms: {modes: {duel: {capacity: 2, grace: 30s, fields: {"g/*": {write: users}}}}}
   holds:
   boards: {boards: {"*": {order: asc, mode: add}}}
+  accounts: {guests: true, signing_key: `+testSecret+`}
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := b.Kit
-	if k.Rooms == nil || k.Holds == nil || k.Boards == nil {
+	if k.Rooms == nil || k.Holds == nil || k.Boards == nil || k.Accounts == nil || k.Sessions != nil {
 		t.Fatalf("got %+v", k)
 	}
 	duel := k.Rooms.Modes["duel"]
-	if duel.Capacity != 2 || duel.Grace != 30*time.Second || len(duel.Fields) != 1 || k.Boards.Boards["*"].Order != "asc" {
+	if duel.Capacity != 2 || duel.Grace != 30*time.Second || len(duel.Fields) != 1 || k.Boards.Boards["*"].Order != "asc" || !k.Accounts.Guests {
 		t.Errorf("got %+v", k)
+	}
+	if o, err := b.AccountOptions(); err != nil || string(o.SigningKey) != testSecret || !o.Guests {
+		t.Errorf("accounts: %+v, %v", o, err)
 	}
 }
 
@@ -47,13 +51,40 @@ func TestKitIsOff(t *testing.T) {
 
 func TestKitErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"kit: {chess: }":                        "unknown key kit.chess",
-		"kit: {rooms: {mode: {}}}":              "kit.rooms.mode: unknown key; want modes",
-		"kit: {rooms: {modes: {a: {grace: }}}}": "kit.rooms.modes.a.grace: there is no value",
+		"kit: {chess: }":                                         "unknown key kit.chess",
+		"kit: {rooms: {mode: {}}}":                               "kit.rooms.mode: unknown key; want modes",
+		"kit: {rooms: {modes: {a: {grace: }}}}":                  "kit.rooms.modes.a.grace: there is no value",
+		"kit: {accounts: {signing_key: a, signing_key_file: b}}": "both are given, keep one",
 	} {
 		if _, err := loadText(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestSigningKey checks which key signs the tokens of accounts.
+func TestSigningKey(t *testing.T) {
+	other := strings.Repeat("o", 32)
+	for text, want := range map[string]string{
+		"kit: {accounts: }": "",
+		"{kit: {accounts: }, auth: {hs256_secret: " + testSecret + "}}":                             testSecret,
+		"{kit: {accounts: {signing_key: " + other + "}}, auth: {hs256_secret: " + testSecret + "}}": other,
+		"kit: {accounts: {signing_key_file: " + write(t, "key", other+"\n") + "}}":                  other,
+	} {
+		b, err := loadText(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := b.AccountOptions(); err != nil || string(o.SigningKey) != want {
+			t.Errorf("%s: got %q, %v", text, o.SigningKey, err)
+		}
+	}
+	b, err := loadText(t, "kit: {accounts: {signing_key: short}}")
+	if err == nil {
+		_, err = b.AccountOptions()
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), "kit.accounts.signing_key: ") {
+		t.Errorf("a short key: %v", err)
 	}
 }
 
@@ -66,12 +97,12 @@ func TestKitExamples(t *testing.T) {
 		}
 		example := regexp.MustCompile(`(?m)^# kit:\n(#   .*\n)+`).FindString(string(text))
 		b, err := loadText(t, strings.ReplaceAll("\n"+example, "\n# ", "\n"))
-		if err != nil || b.Kit.Rooms == nil || b.Kit.Rooms.Modes["duel"].Capacity != 2 {
+		if err != nil || b.Kit.Rooms == nil || b.Kit.Rooms.Modes["duel"].Capacity != 2 || b.Kit.Accounts == nil {
 			t.Errorf("%s: %+v, %v", filepath.Base(path), b.Kit, err)
 		}
 	}
 	b, err := LoadBroker([]string{"--config", "development.yaml"}, nil)
-	if k := b.Kit; err != nil || k.Rooms == nil || k.Holds == nil || k.Boards == nil {
+	if k := b.Kit; err != nil || k.Rooms == nil || k.Holds == nil || k.Boards == nil || k.Accounts == nil || k.Sessions == nil {
 		t.Errorf("development.yaml: %+v, %v", k, err)
 	}
 }

@@ -150,11 +150,7 @@ func (b Broker) tokens() (*auth.Tokens, error) {
 	if opts.Remote, err = b.Auth.remote(); err != nil {
 		return nil, err
 	}
-	var given []Secret
-	if b.Auth.HS256Secret != "" {
-		given = []Secret{b.Auth.HS256Secret}
-	}
-	secrets, err := secretsOf("auth.hs256_secret", given, b.Auth.HS256SecretFile, checkTokenSecret)
+	secrets, err := b.Auth.tokenSecrets()
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +178,15 @@ func (b Broker) tokens() (*auth.Tokens, error) {
 		return nil, fmt.Errorf("auth: %w", err)
 	}
 	return tokens, nil
+}
+
+// tokenSecrets returns the secrets of client tokens that have no name.
+func (a Auth) tokenSecrets() ([]string, error) {
+	var given []Secret
+	if a.HS256Secret != "" {
+		given = []Secret{a.HS256Secret}
+	}
+	return secretsOf("auth.hs256_secret", given, a.HS256SecretFile, checkTokenSecret)
 }
 
 // Registry returns the options of the broker's registry.

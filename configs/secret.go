@@ -111,6 +111,9 @@ func (b Broker) ExposedFiles() []string {
 		b.Auth.KeysFile, b.Auth.HS256SecretFile, b.PeerSecretFile, b.Webhooks.SecretsFile, b.Hooks.SecretsFile, b.Requests.SecretsFile,
 		b.TLS.KeyFile, b.PeerTLS.KeyFile, b.RedisTLS.KeyFile,
 	}
+	if b.Kit.Accounts != nil {
+		paths = append(paths, b.Kit.Accounts.SigningKeyFile)
+	}
 	for _, key := range b.Auth.TokenKeys {
 		if key.alg == "HS256" {
 			paths = append(paths, key.file)

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"crypto/rand"
+	"errors"
 	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"switchboard/broker"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
+	"switchboard/kit/account"
 	"switchboard/kit/board"
 	"switchboard/kit/hold"
 	"switchboard/kit/index"
@@ -13,8 +18,8 @@ import (
 )
 
 // addKit sets opts.Extensions to the systems of settings.Kit, which keep their data next to the
-// data of the broker.
-func addKit(settings configs.Broker, opts *broker.Options, s *store) {
+// data of the broker. It may add to what the store runs and closes.
+func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 	k := settings.Kit
 	if k.Rooms != nil {
 		o := *k.Rooms
@@ -31,6 +36,17 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) {
 		}
 		opts.Extensions = append(opts.Extensions, extension(board.NewBoards, o))
 	}
+	if k.Accounts != nil {
+		o, err := openAccounts(settings, opts, s)
+		if err != nil {
+			return err
+		}
+		opts.Extensions = append(opts.Extensions, extension(account.New, o))
+	}
+	if k.Sessions != nil {
+		opts.Extensions = append(opts.Extensions, extension(account.NewSessions, *k.Sessions))
+	}
+	return nil
 }
 
 // system is a system of the kit.
@@ -53,4 +69,33 @@ func (s *store) index(prefix, name string) index.Index {
 		return index.NewMemory()
 	}
 	return index.NewRedis(s.pipe, prefix, name)
+}
+
+// openAccounts returns the options of accounts. It opens their Redis if they have one of their own.
+// An open broker in memory makes a signing key: its accounts end with the process, as the key does.
+func openAccounts(settings configs.Broker, opts *broker.Options, s *store) (account.Options, error) {
+	o, err := settings.AccountOptions()
+	if err != nil {
+		return o, err
+	}
+	own := settings.Kit.Accounts.Redis != ""
+	if len(o.SigningKey) == 0 {
+		if own || s.pipe != nil || !opts.Access.Tokens.Open() {
+			return o, errors.New("kit.accounts.signing_key: it is missing, and there is no auth.hs256_secret")
+		}
+		o.SigningKey = []byte(rand.Text() + rand.Text())
+	}
+	o.Index = s.index(settings.Prefix, setup.AccountIndex)
+	if own {
+		// These metrics would have the same names as those of the broker's Redis.
+		metrics := prometheus.NewRegistry()
+		redis, err := setup.OpenRedis(string(settings.Kit.Accounts.Redis), settings.RedisTLS, metrics, opts.Logger)
+		if err != nil {
+			return o, fmt.Errorf("kit.accounts.redis: %w", err)
+		}
+		s.add(redis.AwaitCheck, func() { _ = redis.Close() })
+		o.Store = account.RedisStore(redis.Pipe, settings.Prefix)
+		o.Index = index.NewRedis(redis.Pipe, settings.Prefix, setup.AccountIndex)
+	}
+	return o, nil
 }

@@ -65,8 +65,10 @@ func serve(
 	if err != nil {
 		return err
 	}
-	defer store.close()
-	addKit(settings, &opts, &store)
+	defer func() { store.close() }()
+	if err := addKit(settings, &opts, &store); err != nil {
+		return err
+	}
 	b, err := broker.New(opts)
 	if err != nil {
 		return err

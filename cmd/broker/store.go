@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"switchboard/broker"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
@@ -19,6 +21,18 @@ type store struct {
 	run   func(context.Context) error // runs beside the broker, until the context ends
 	close func()
 	pipe  *redispipe.Pipe // nil in memory
+}
+
+// add adds to what the store runs and closes.
+func (s *store) add(run func(context.Context) error, closeIt func()) {
+	first, closeFirst := s.run, s.close
+	s.run = func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return first(ctx) })
+		group.Go(func() error { return run(ctx) })
+		return group.Wait()
+	}
+	s.close = func() { closeIt(); closeFirst() }
 }
 
 // openStore opens the store and sets it in opts.

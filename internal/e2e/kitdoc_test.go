@@ -33,6 +33,10 @@ func TestKitDocCommands(t *testing.T) {
 		resource + `"sold":2,"held":0,"free":18}`,
 		`{"board":"arena","player":"alice","score":1500,"previous":null,"rank":1,"count":1}`,
 		`{"board":"arena","count":1,"entries":[{"rank":1,"player":"alice","score":1500}]}`,
+		`"name":"alice@example.com"`,
+		`"token":"`,
+		`{"user":"alice","version":735…512,"until":1795…,"data":{"room":"7"}}`,
+		`{"user":"alice","version":735…512,"until":1795…,"data":{"room":"7"}}`,
 	}
 	curls := page.curls()
 	if len(curls) != len(wants) {

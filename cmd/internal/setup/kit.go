@@ -2,5 +2,6 @@ package setup
 
 // The names of the indexes of the kit. They are parts of keys.
 const (
-	RoomIndex = "rooms"
+	RoomIndex    = "rooms"
+	AccountIndex = "accounts"
 )
