@@ -16,21 +16,21 @@ type Options struct {
 	// same lists.
 	Avatars, Scenes index.Index
 	// Read are the clients that may follow scenes. Zero means namespace.Users.
-	Read namespace.Access
+	Read namespace.Access `setting:"read"`
 	// Publish are the clients that may send messages to scenes, such as a chat. Zero means no clients.
-	Publish namespace.Access
+	Publish namespace.Access `setting:"publish"`
 	// Presence are the clients that may see who follows a scene. Zero means no clients.
-	Presence namespace.Access
+	Presence namespace.Access `setting:"presence"`
 	// Fields are the names X of the fields a/{avatar}/X that a player may write. Zero means all names,
 	// and at most MaxOwnFields for each avatar.
-	Fields []string
+	Fields []string `setting:"fields"`
 	// FieldBytes is the most bytes of such a field. Zero means 1024.
-	FieldBytes int
+	FieldBytes int `setting:"field_bytes"`
 	// Capacity is the most avatars in a scene, online or offline. Zero means 200.
-	Capacity int
+	Capacity int `setting:"capacity"`
 	// PerUser is how many avatars a client may create for its user. The list of avatars is counted,
 	// so creations at the same time may pass it by some. Backends have no limit. Zero means 32.
-	PerUser int
+	PerUser int `setting:"per_user"`
 	// Lease is how long a transfer may take before its place in the new scene is lost, and a change
 	// of a scene's name before the name is lost. Zero means 10 s.
 	Lease time.Duration
