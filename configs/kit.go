@@ -11,6 +11,7 @@ import (
 	"switchboard/kit/board"
 	"switchboard/kit/hold"
 	"switchboard/kit/room"
+	"switchboard/kit/scene"
 )
 
 // Kit are the systems that stand on the broker, see docs/kit.md. A nil one is off. The packages
@@ -21,6 +22,7 @@ type Kit struct {
 	Boards   *board.Options          `setting:"boards"`
 	Accounts *Accounts               `setting:"accounts"`
 	Sessions *account.SessionOptions `setting:"sessions"`
+	Scenes   *scene.Options          `setting:"scenes"`
 }
 
 // Accounts are the settings of accounts.
@@ -38,6 +40,7 @@ var kitGroup = group{"The kit (docs/kit.md)", []spec{
 	kitSection[board.Options]("kit.boards", "leaderboards: {boards: {NAME or PREFIX*: {order: desc or asc, mode: best or set or add,\nentries: N, season: CRON, keep: N, read: WHO, submit: true}},\noperation_ttl: DURATION}"),
 	kitSection[Accounts]("kit.accounts", "accounts: {signing_key: SECRET, signing_key_file: PATH, redis: URL, issuer: TEXT,\naudience: TEXT, token_life: DURATION, renewal_life: DURATION, logins: N, guests: true,\nmin_password: BYTES, iterations: N, name_rate: N, address_rate: N, register_rate: N,\ndurable: true}. The key is by default the first secret of auth.hs256_secret"),
 	kitSection[account.SessionOptions]("kit.sessions", "a document for each user: {ttl: DURATION, durable: true}"),
+	kitSection[scene.Options]("kit.scenes", "avatars and scenes: {capacity: N, per_user: N, read: WHO, publish: WHO, presence: WHO,\nfields: [NAME, ...], field_bytes: BYTES}"),
 }}
 
 // kitSection returns the setting of a system, whose options are a T.

@@ -102,7 +102,7 @@ func TestKitExamples(t *testing.T) {
 		}
 	}
 	b, err := LoadBroker([]string{"--config", "development.yaml"}, nil)
-	if k := b.Kit; err != nil || k.Rooms == nil || k.Holds == nil || k.Boards == nil || k.Accounts == nil || k.Sessions == nil {
+	if k := b.Kit; err != nil || k.Rooms == nil || k.Holds == nil || k.Boards == nil || k.Accounts == nil || k.Sessions == nil || k.Scenes == nil {
 		t.Errorf("development.yaml: %+v, %v", k, err)
 	}
 }

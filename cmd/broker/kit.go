@@ -15,6 +15,7 @@ import (
 	"switchboard/kit/hold"
 	"switchboard/kit/index"
 	"switchboard/kit/room"
+	"switchboard/kit/scene"
 )
 
 // addKit sets opts.Extensions to the systems of settings.Kit, which keep their data next to the
@@ -45,6 +46,11 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 	}
 	if k.Sessions != nil {
 		opts.Extensions = append(opts.Extensions, extension(account.NewSessions, *k.Sessions))
+	}
+	if k.Scenes != nil {
+		o := *k.Scenes
+		o.Avatars, o.Scenes = s.index(settings.Prefix, setup.AvatarIndex), s.index(settings.Prefix, setup.SceneIndex)
+		opts.Extensions = append(opts.Extensions, extension(scene.New, o))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestKitOverRedis(t *testing.T) {
 	environ := []string{
 		"SWITCHBOARD_REDIS=redis://" + redis.Addr,
 		"SWITCHBOARD_PEER_SECRET=" + strings.Repeat("s", 32),
-		"SWITCHBOARD_KIT_ROOMS={}", "SWITCHBOARD_KIT_HOLDS={}", "SWITCHBOARD_KIT_BOARDS={}", "SWITCHBOARD_KIT_SESSIONS={}",
+		"SWITCHBOARD_KIT_ROOMS={}", "SWITCHBOARD_KIT_HOLDS={}", "SWITCHBOARD_KIT_BOARDS={}", "SWITCHBOARD_KIT_SESSIONS={}", "SWITCHBOARD_KIT_SCENES={}",
 		"SWITCHBOARD_KIT_ACCOUNTS={signing_key: " + strings.Repeat("k", 32) + ", redis: \"redis://" + accounts.Addr + "\"}",
 	}
 	_, a := start(t, environ)

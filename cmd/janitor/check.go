@@ -39,7 +39,7 @@ func check(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	setup.WarnUnknown(log, settings.Unknown)
 	out := bufio.NewWriter(stdout)
 	report := func(_ string, f task.Finding) { _, _ = fmt.Fprintln(out, f) }
-	findings, err := task.Run(ctx, checks(queue.NewRedis(redis.Pipe, settings.Queue()), log), report)
+	findings, err := task.Run(ctx, checks(queue.NewRedis(redis.Pipe, settings.Queue()), redis.Pipe, settings.Prefix, log), report)
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}

@@ -3,16 +3,22 @@ package main
 import (
 	"github.com/rs/zerolog"
 
+	"switchboard/cmd/internal/setup"
+	"switchboard/internal/redispipe"
 	"switchboard/janitor"
 	"switchboard/janitor/task"
+	"switchboard/kit/index"
+	"switchboard/kit/scene"
 	"switchboard/queue"
 )
 
 // checks returns what `janitor check` runs. A package whose records can differ adds its checks
-// here.
-func checks(q *queue.Redis, log zerolog.Logger) []task.Check {
-	return []task.Check{janitor.CheckStates(q, log)}
+// here. Those of the kit find nothing if no broker has ever had the package.
+func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Logger) []task.Check {
+	all := []task.Check{janitor.CheckStates(q, log)}
+	return append(all, scene.Checks(q, index.NewRedis(pipe, prefix, setup.SceneIndex))...)
 }
 
-// rounds returns the rounds of packages that the janitor does not know.
+// rounds returns the rounds of packages that the janitor does not know. The kit has none: its
+// rounds run in the brokers, because only they can notify subscribers.
 func rounds() []task.Round { return nil }

@@ -4,4 +4,6 @@ package setup
 const (
 	RoomIndex    = "rooms"
 	AccountIndex = "accounts"
+	AvatarIndex  = "avatars"
+	SceneIndex   = "scenes"
 )
