@@ -25,6 +25,9 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 	if k.Rooms != nil {
 		o := *k.Rooms
 		o.Index = s.index(settings.Prefix, setup.RoomIndex)
+		if s.events != nil {
+			o.Events = s.events
+		}
 		opts.Extensions = append(opts.Extensions, extension(room.New, o))
 	}
 	if k.Holds != nil {

@@ -20,7 +20,9 @@ import (
 type store struct {
 	run   func(context.Context) error // runs beside the broker, until the context ends
 	close func()
-	pipe  *redispipe.Pipe // nil in memory
+	// For the kit:
+	pipe   *redispipe.Pipe  // nil in memory
+	events *events.Recorder // nil without webhooks
 }
 
 // add adds to what the store runs and closes.
@@ -53,7 +55,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	queueOptions.Replaced = redis.Watch.Replaced
 	opts.Store.Queue = queue.NewRedis(redis.Pipe, queueOptions)
 	opts.Store.Shared, opts.Store.Changed, opts.Store.Epoch = true, redis.Watch.Changed(), redis.Watch.Epoch
-	return store{run: redis.AwaitCheck, close: func() { _ = redis.Close() }, pipe: redis.Pipe}, nil
+	return store{run: redis.AwaitCheck, close: func() { _ = redis.Close() }, pipe: redis.Pipe, events: setup.Recorder(settings.Webhooks, eventStore)}, nil
 }
 
 // openMemory opens a store in memory. Its run function is a janitor, since no other process can
@@ -81,5 +83,5 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 	if err != nil {
 		return store{}, fmt.Errorf("janitor: %w", err)
 	}
-	return store{run: j.Run, close: closeSender}, nil
+	return store{run: j.Run, close: closeSender, events: setup.Recorder(settings.Webhooks, eventStore)}, nil
 }

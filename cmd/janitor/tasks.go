@@ -8,6 +8,7 @@ import (
 	"switchboard/janitor"
 	"switchboard/janitor/task"
 	"switchboard/kit/index"
+	"switchboard/kit/room"
 	"switchboard/kit/scene"
 	"switchboard/queue"
 )
@@ -15,7 +16,10 @@ import (
 // checks returns what `janitor check` runs. A package whose records can differ adds its checks
 // here. Those of the kit find nothing if no broker has ever had the package.
 func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Logger) []task.Check {
-	all := []task.Check{janitor.CheckStates(q, log)}
+	all := []task.Check{
+		janitor.CheckStates(q, log),
+		room.Check(room.CheckOptions{Index: index.NewRedis(pipe, prefix, setup.RoomIndex), States: q}),
+	}
 	return append(all, scene.Checks(q, index.NewRedis(pipe, prefix, setup.SceneIndex))...)
 }
 

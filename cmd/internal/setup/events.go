@@ -59,6 +59,14 @@ func SetAckDeadline(settings configs.Webhooks, store events.Store) func(context.
 	}
 }
 
+// Recorder returns what records events of other packages in store. It returns nil without webhooks.
+func Recorder(settings configs.Webhooks, store events.Store) *events.Recorder {
+	if !settings.Enabled() {
+		return nil
+	}
+	return events.NewRecorder(store, settings.Kinds())
+}
+
 // FieldEnds returns a recorder of the fields that end, in store. It returns nil without webhooks,
 // or if events of this kind are not wanted. epoch changes when the store may have lost its last
 // writes.
