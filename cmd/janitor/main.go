@@ -66,7 +66,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	reg, messages := registry.NewRedis(redis.Pipe, settings.Registry()), queue.NewRedis(redis.Pipe, settings.Queue())
 	opts.Registry, opts.Queue = setup.RecordChanges(settings.Webhooks, eventStore, reg, log), messages
 	opts.FieldEnds = setup.FieldEnds(settings.Webhooks, eventStore, nil, log)
-	opts.Logger, opts.Registerer, opts.Rounds = log, metrics, rounds()
+	opts.Logger, opts.Registerer, opts.Rounds = log, metrics, rounds(messages, redis.Pipe, settings.Prefix)
 	dispatcher, closeSender, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, log, metrics)
 	if err != nil {
 		return err

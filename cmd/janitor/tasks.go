@@ -18,11 +18,18 @@ import (
 func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Logger) []task.Check {
 	all := []task.Check{
 		janitor.CheckStates(q, log),
-		room.Check(room.CheckOptions{Index: index.NewRedis(pipe, prefix, setup.RoomIndex), States: q}),
+		room.Check(roomOptions(q, pipe, prefix)),
 	}
 	return append(all, scene.Checks(q, index.NewRedis(pipe, prefix, setup.SceneIndex))...)
 }
 
-// rounds returns the rounds of packages that the janitor does not know. The kit has none: its
-// rounds run in the brokers, because only they can notify subscribers.
-func rounds() []task.Round { return nil }
+// rounds returns the rounds of packages that the janitor does not know. The kit's own rounds run in
+// the brokers, because only they can notify subscribers; this one notes the rooms whose cards a
+// failover has lost for them.
+func rounds(q *queue.Redis, pipe *redispipe.Pipe, prefix string) []task.Round {
+	return []task.Round{room.Restore(roomOptions(q, pipe, prefix))}
+}
+
+func roomOptions(q *queue.Redis, pipe *redispipe.Pipe, prefix string) room.CheckOptions {
+	return room.CheckOptions{Index: index.NewRedis(pipe, prefix, setup.RoomIndex), States: q}
+}
