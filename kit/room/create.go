@@ -7,6 +7,7 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,7 +83,7 @@ func (r *Rooms) Create(ctx context.Context, a Actor, q CreateRequest) (View, err
 func (r *Rooms) newRoom(q *CreateRequest) (*Room, error) {
 	mode, found := r.opts.Modes[q.Mode]
 	if !found {
-		return nil, wire.Errorf(wire.BadRequest, "mode: there is no mode %.40q", q.Mode)
+		return nil, r.unknownMode(q.Mode)
 	}
 	doc := &Room{
 		Name: q.Name, Mode: q.Mode, Visibility: q.Visibility, Status: Waiting, Region: q.Region, Capacity: q.Capacity,
@@ -215,4 +216,10 @@ func newCode() string {
 		random[i] = letters[b%32]
 	}
 	return string(random[:])
+}
+
+// unknownMode returns the error for a mode that is not configured.
+func (r *Rooms) unknownMode(mode string) error {
+	modes := strings.Join(slices.Sorted(maps.Keys(r.opts.Modes)), ", ")
+	return wire.Errorf(wire.BadRequest, "mode: there is no mode %.40q; the modes are %.400s", mode, modes)
 }

@@ -38,7 +38,7 @@ func (r *Rooms) Quick(ctx context.Context, a Actor, q QuickRequest) (Joined, err
 		return Joined{}, wire.Errorf(wire.BadRequest, "the backend joins for a client")
 	}
 	if _, found := r.opts.Modes[q.Mode]; !found {
-		return Joined{}, wire.Errorf(wire.BadRequest, "mode: there is no mode %.40q", q.Mode)
+		return Joined{}, r.unknownMode(q.Mode)
 	}
 	doc := Room{Name: q.Name, Region: q.Region, AppVersion: q.AppVersion, Data: q.Data}
 	if err := doc.check(); err != nil {
