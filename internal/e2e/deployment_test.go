@@ -22,7 +22,7 @@ type instance struct {
 
 // A deployment is all server processes.
 type deployment struct {
-	redis   *redis.Client
+	redis   *redis.Client // nil if the test has started Redis
 	brokers []*instance
 	janitor *process
 }
@@ -31,6 +31,7 @@ type deployment struct {
 type deployOptions struct {
 	env          []string // more variables of the brokers
 	defaultTimes bool     // leases and the janitor have the times of production
+	redis        string   // URL of the Redis; "" starts one
 }
 
 // deploy starts Redis, n brokers and a janitor. Leases are short, so that the others notice the
@@ -42,16 +43,19 @@ func deploy(ctx context.Context, t *testing.T, n int, env ...string) *deployment
 
 func deployWith(ctx context.Context, t *testing.T, n int, o deployOptions) *deployment {
 	t.Helper()
-	server := redistest.Start(t)
-	d := &deployment{redis: server.Client(t)}
+	d := new(deployment)
+	if o.redis == "" {
+		server := redistest.Start(t)
+		o.redis, d.redis = server.URL(), server.Client(t)
+	}
 	for i := range n {
 		name := fmt.Sprintf("b%d", i)
-		cmd := command("broker", "--name", name, "--redis", server.URL(), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
+		cmd := command("broker", "--name", name, "--redis", o.redis, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
 			"--log-format", "json")
 		cmd.Env = append(cmd.Env, o.env...)
 		d.brokers = append(d.brokers, &instance{process: start(t, name, cmd, nil)})
 	}
-	args := []string{"--redis", server.URL(), "--log-format", "json"}
+	args := []string{"--redis", o.redis, "--log-format", "json"}
 	if !o.defaultTimes {
 		args = append(args, "--servers-every", "300ms", "--queues-every", "300ms")
 	}

@@ -32,6 +32,7 @@
 //	ledger_test.go       compares accepted messages with received messages
 //	offline_test.go      checks the stored state of clients that have left
 //	seats_test.go        the competition for seats; js/seats.js: its clients
+//	holds_test.go        the holds of seats
 //	room_test.go         the room; js/member.js: its devices
 //	owners_test.go       owners of fields whose broker is killed
 //	herd_test.go         reconnects of many clients
@@ -39,6 +40,9 @@
 //	tab_test.go          controls a page in Chromium
 //	follower_test.go     a client that keeps the messages of one channel
 //	stateapi_test.go     changes and reads of states over HTTP
+//
+// TestHolds lets a thousand clients of package client hold a hundred seats, while a broker and the
+// master of Redis are killed.
 //
 // js/session.js implements the protocol of WebSockets and lines, for all clients except those of
 // package client. js/state.js does so for clients that follow a state.
