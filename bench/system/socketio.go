@@ -2,7 +2,6 @@ package system
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -36,7 +35,7 @@ func (*SocketIO) Notes() string {
 
 // Start implements [System].
 func (c *SocketIO) Start(ctx context.Context, s Setup) (Running, error) {
-	dir, err := c.install(ctx)
+	dir, err := installNode(ctx, c.Log, "socketio")
 	if err != nil {
 		return nil, err
 	}
@@ -62,27 +61,6 @@ func (c *SocketIO) Start(ctx context.Context, s Setup) (Running, error) {
 		return nil, err
 	}
 	return &socketIO{p}, nil
-}
-
-// install installs Node.js and the npm packages if they are missing.
-func (c *SocketIO) install(ctx context.Context) (dir string, err error) {
-	dir, err = moduleFile(ctx, "bench", "peers", "socketio")
-	if err != nil {
-		return "", err
-	}
-	_, nodeErr := findProgram("node")
-	_, npmErr := findProgram("npm")
-	if errors.Join(nodeErr, npmErr) != nil {
-		if err := installDebian(ctx, c.Log, "nodejs", "npm"); err != nil {
-			return "", err
-		}
-	}
-	// npm writes this file last.
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err == nil {
-		return dir, nil
-	}
-	logf(c.Log, "installing the npm packages of %s", dir)
-	return dir, runCommand(exec.CommandContext(ctx, "npm", "ci", "--silent", "--no-audit", "--no-fund", "--prefix", dir))
 }
 
 type socketIO struct{ *peer }
