@@ -32,7 +32,7 @@ func (a *update) checkLimits() error {
 		}
 	}
 	if len(a.added) > 0 && a.Fields > 0 {
-		if n := a.count("", removed); n > a.Fields {
+		if n := a.countAll(removed); n > a.Fields {
 			return a.refuse(ChannelFull, a.added[0], Details{N: int64(n), Max: int64(a.Fields)})
 		}
 	}
@@ -76,6 +76,23 @@ func (a *update) count(prefix string, removed map[string]bool) (n int) {
 	for _, name := range a.added {
 		if strings.HasPrefix(name, prefix) {
 			n++
+		}
+	}
+	return n
+}
+
+// countAll returns how many fields there are after the update. Its cost does not depend on the number
+// of fields.
+func (a *update) countAll(removed map[string]bool) int {
+	n := len(a.fields) + len(a.added)
+	for name := range removed {
+		if a.fields[name] != nil {
+			n--
+		}
+	}
+	for i := range a.plans {
+		if p := &a.plans[i]; p.gone && a.fields[p.op.Field] != nil {
+			n--
 		}
 	}
 	return n

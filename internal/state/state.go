@@ -212,9 +212,9 @@ func (s *State) Read(now int64, prefix, cursor string, limit, bytes int) (names 
 		return nil, nil, ""
 	}
 	size := 0
-	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
+	for _, name := range s.sorted(prefix, cursor) {
 		f := s.fields[name]
-		if !strings.HasPrefix(name, prefix) || name <= cursor || !f.live(now) {
+		if !f.live(now) {
 			continue
 		}
 		size += f.size(name)
@@ -224,6 +224,18 @@ func (s *State) Read(now int64, prefix, cursor string, limit, bytes int) (names 
 		names, fields = append(names, name), append(fields, f.clone())
 	}
 	return names, fields, ""
+}
+
+// sorted returns the names that begin with prefix and come after cursor, sorted. Only these are
+// sorted: most reads are of a few fields of a large state.
+func (s *State) sorted(prefix, cursor string) (names []string) {
+	for name := range s.fields {
+		if name > cursor && strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Get returns the live field of that name, or nil.
