@@ -55,6 +55,25 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// TestReadPages reads a group in pages of one field.
+func TestReadPages(t *testing.T) {
+	s, id := New(), int64(0)
+	for _, name := range []string{"c", "b/2", "a", "b/3", "b/1"} {
+		u := Update{Ops: []Op{{Field: name, Kind: Set, Value: []byte("1")}}, Writer: BackendHolder}
+		if _, err := s.Apply(&u, 1000, func() int64 { id++; return id }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cursor := ""
+	for _, want := range []string{"b/1", "b/2", "b/3"} {
+		names, fields, next := s.Read(1000, "b/", cursor, 1, 0)
+		if len(names) != 1 || names[0] != want || len(fields) != 1 || (next == "") != (want == "b/3") {
+			t.Errorf("after %q: %v and next %q, want %s", cursor, names, next, want)
+		}
+		cursor = next
+	}
+}
+
 // BenchmarkApply sets one field of 1024 that have a lease. "earliest" sets the field that ends
 // first, so that the next update looks at all fields.
 func BenchmarkApply(b *testing.B) {
