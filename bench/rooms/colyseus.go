@@ -140,8 +140,8 @@ const (
 	fieldsSize = 2 * (1 + 4)
 )
 
-// playerSize returns the size of the change of a player, 0 if it is none. The number of an object is
-// one byte, or 0xcc and a byte, or 0xcd and two bytes.
+// playerSize returns the size of the change of a player, 0 if it is none. The number of an object
+// is one byte, or 0xcc and a byte, or 0xcd and two bytes.
 func playerSize(b []byte) int {
 	switch {
 	case len(b) < 2 || b[0] != 255:

@@ -78,9 +78,9 @@ func (r *run) measure(ctx context.Context, c contender, do func(*trial, context.
 	if m.game, err = c.start(ctx, r, dir, addr); err != nil {
 		return err
 	}
-	t := &trial{run: r, contender: c, meter: m, crowd: &crowd{game: m.game}}
+	t := &trial{run: r, contender: c, meter: m, players: &players{game: m.game}}
 	defer func() {
-		t.crowd.close()
+		t.players.close()
 		err = errors.Join(err, m.game.Stop())
 	}()
 	return do(t, ctx)

@@ -15,7 +15,7 @@ type trial struct {
 	*run
 	contender contender
 	meter     *meter
-	crowd     *crowd
+	players   *players
 }
 
 // record adds one figure of the contender.
@@ -31,7 +31,7 @@ func micros(d time.Duration, n int64) float64 {
 // small measures rooms of 4: joins, memory with idle members, and changes.
 func (t *trial) small(ctx context.Context) error {
 	s := t.size
-	if err := t.crowd.fill(ctx, s.warmRooms, smallRoom); err != nil { // the first work of the server
+	if err := t.players.fill(ctx, s.warmRooms, smallRoom); err != nil { // the first work of the server
 		return err
 	}
 	server, store, err := t.meter.memory(ctx)
@@ -52,7 +52,7 @@ func (t *trial) small(ctx context.Context) error {
 	if err := t.idle(ctx, "idle cpu 4"); err != nil {
 		return err
 	}
-	return t.changes(ctx, t.crowd.rooms[s.warmRooms:][:s.activeRooms], "changes 4")
+	return t.changes(ctx, t.players.rooms[s.warmRooms:][:s.activeRooms], "changes 4")
 }
 
 // large measures rooms of 50: joins and changes.
@@ -60,12 +60,12 @@ func (t *trial) large(ctx context.Context) error {
 	if err := t.joins(ctx, t.size.largeRooms, largeRoom, "joins 50"); err != nil {
 		return err
 	}
-	return t.changes(ctx, t.crowd.rooms, "changes 50")
+	return t.changes(ctx, t.players.rooms, "changes 50")
 }
 
 // empty measures the memory of rooms without members.
 func (t *trial) empty(ctx context.Context) error {
-	if err := t.crowd.fill(ctx, 1, smallRoom); err != nil {
+	if err := t.players.fill(ctx, 1, smallRoom); err != nil {
 		return err
 	}
 	server, store, err := t.meter.memory(ctx)
@@ -93,7 +93,7 @@ func (t *trial) joins(ctx context.Context, rooms, capacity int, metric string) e
 	if err != nil {
 		return err
 	}
-	if err := t.crowd.fill(ctx, rooms, capacity); err != nil {
+	if err := t.players.fill(ctx, rooms, capacity); err != nil {
 		return err
 	}
 	now, err := t.meter.cpu()
@@ -121,7 +121,7 @@ func (t *trial) idle(ctx context.Context, metric string) error {
 		return err
 	}
 	perSecond := now.since(before).total().Seconds() / now.at.Sub(before.at).Seconds()
-	t.record(metric, 1e6*perSecond/float64(len(t.crowd.rooms)))
+	t.record(metric, 1e6*perSecond/float64(len(t.players.rooms)))
 	return nil
 }
 
@@ -185,7 +185,7 @@ func (t *trial) verify(ctx context.Context, rooms []*room) error {
 	}
 	for end := time.Now().Add(drainTimeout); ; {
 		made, delivered, expected := totals(rooms)
-		switch err := t.crowd.failure(); {
+		switch err := t.players.failure(); {
 		case err != nil:
 			return err
 		case made == 0:

@@ -29,7 +29,7 @@ type room struct {
 	id              string
 	members         []*member
 	moving          atomic.Bool // the members change their positions
-	closed          atomic.Bool // errors of the connections do not matter any more
+	closed          atomic.Bool // the connections end
 }
 
 // joiners is how many rooms are filled at the same time.
@@ -38,8 +38,8 @@ const joiners = 16
 // joinTimeout limits the join of one member.
 const joinTimeout = 20 * time.Second
 
-// crowd is all rooms and members of one server.
-type crowd struct {
+// players is all rooms and members of one server.
+type players struct {
 	game    game
 	rooms   []*room
 	readers sync.WaitGroup
@@ -48,42 +48,42 @@ type crowd struct {
 	err error      // the first error of a connection
 }
 
-func (c *crowd) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = err
+func (p *players) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
 	}
 }
 
-func (c *crowd) failure() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
+func (p *players) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
 }
 
 // fill makes rooms and fills them, the members of each room one after the other.
-func (c *crowd) fill(ctx context.Context, rooms, capacity int) error {
+func (p *players) fill(ctx context.Context, rooms, capacity int) error {
 	if capacity > maxMembers {
 		return fmt.Errorf("%d members are more than %d", capacity, maxMembers)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(joiners)
 	for range rooms {
-		r := &room{index: len(c.rooms), capacity: capacity}
-		c.rooms = append(c.rooms, r)
-		group.Go(func() error { return c.fillRoom(ctx, r) })
+		r := &room{index: len(p.rooms), capacity: capacity}
+		p.rooms = append(p.rooms, r)
+		group.Go(func() error { return p.fillRoom(ctx, r) })
 	}
-	return errors.Join(group.Wait(), c.failure())
+	return errors.Join(group.Wait(), p.failure())
 }
 
-func (c *crowd) fillRoom(ctx context.Context, r *room) error {
+func (p *players) fillRoom(ctx context.Context, r *room) error {
 	for number := 1; number <= r.capacity; number++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		m := &member{room: r, number: number, seen: make([]int32, r.capacity+1)}
-		if err := c.game.enter(ctx, m); err != nil {
+		if err := p.game.enter(ctx, m); err != nil {
 			return fmt.Errorf("member %d of room %d: %w", number, r.index, err)
 		}
 		r.members = append(r.members, m)
@@ -91,7 +91,7 @@ func (c *crowd) fillRoom(ctx context.Context, r *room) error {
 			return err
 		}
 		joined := make(chan error, 1)
-		c.readers.Go(func() { m.run(joined, c.fail) })
+		p.readers.Go(func() { m.run(joined, p.fail) })
 		if err := <-joined; err != nil {
 			return fmt.Errorf("member %d of room %d joins: %w", number, r.index, err)
 		}
@@ -100,14 +100,6 @@ func (c *crowd) fillRoom(ctx context.Context, r *room) error {
 		}
 	}
 	return nil
-}
-
-// members returns the number of members of all rooms.
-func (c *crowd) members() (n int) {
-	for _, r := range c.rooms {
-		n += len(r.members)
-	}
-	return n
 }
 
 // totals returns how many changes the members of some rooms have made, and how many have arrived.
@@ -125,12 +117,12 @@ func totals(rooms []*room) (made, delivered, expected int64) {
 }
 
 // close ends all connections.
-func (c *crowd) close() {
-	for _, r := range c.rooms {
+func (p *players) close() {
+	for _, r := range p.rooms {
 		r.closed.Store(true)
 		for _, m := range r.members {
 			m.socket.close()
 		}
 	}
-	c.readers.Wait()
+	p.readers.Wait()
 }

@@ -22,8 +22,8 @@ type Colyseus struct{ *peer }
 // of the patches in milliseconds. The log receives a line before installing; nil means standard
 // error.
 //
-// The server runs with the Node.js of its npm packages, because Colyseus needs a newer one than some
-// distributions have.
+// The server runs with the Node.js of its npm packages, because Colyseus needs a newer one than
+// some distributions have.
 func StartColyseus(ctx context.Context, patches string, log io.Writer) (*Colyseus, error) {
 	dir, err := installNode(ctx, log, "colyseus")
 	if err != nil {

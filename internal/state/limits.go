@@ -81,8 +81,8 @@ func (a *update) count(prefix string, removed map[string]bool) (n int) {
 	return n
 }
 
-// countAll returns how many fields there are after the update. Its cost does not depend on the number
-// of fields.
+// countAll returns how many fields there are after the update. Its cost does not depend on the
+// number of fields.
 func (a *update) countAll(removed map[string]bool) int {
 	n := len(a.fields) + len(a.added)
 	for name := range removed {
