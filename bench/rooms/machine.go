@@ -44,10 +44,14 @@ func (m machine) String() string {
 	busy := func(c procfs.CPUStat) float64 { return c.User + c.Nice + c.System + c.IRQ + c.SoftIRQ + c.Steal }
 	all := func(c procfs.CPUStat) float64 { return busy(c) + c.Idle + c.Iowait }
 	share := func(part float64) float64 { return 100 * part / max(1, all(cpu)-all(m.cpu)) }
+	shared := ""
+	if m.loadBefore > 1 {
+		shared = " Other work was running on the machine already."
+	}
 	return fmt.Sprintf("%d × %s, %s, %s. Commit %s. The load average was %.1f before the run and %.1f after it; "+
-		"the processors were %.0f %% busy, and %.1f %% of their time was taken by the host (steal). The run took %v.",
+		"the processors were %.0f %% busy, and %.1f %% of their time was taken by the host (steal). The run took %v.%s",
 		runtime.NumCPU(), processor(), runtime.Version(), redisVersion(), commandOutput("git", "rev-parse", "--short=12", "HEAD"),
-		m.loadBefore, load, share(busy(cpu)-busy(m.cpu)), share(cpu.Steal-m.cpu.Steal), time.Since(m.begun).Round(time.Second))
+		m.loadBefore, load, share(busy(cpu)-busy(m.cpu)), share(cpu.Steal-m.cpu.Steal), time.Since(m.begun).Round(time.Second), shared)
 }
 
 func processor() string {
