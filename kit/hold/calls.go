@@ -15,6 +15,7 @@ import (
 // calls returns the HTTP calls.
 func (h *Holds) calls() []api.Call {
 	return []api.Call{
+		{Pattern: "GET /v1/holds", Scope: api.ScopeRead, Handle: h.listCall},
 		{Pattern: "PUT /v1/holds/{resource}", Scope: api.ScopePush, Handle: h.putCall},
 		{Pattern: "GET /v1/holds/{resource}", Scope: api.ScopeRead, Handle: h.getCall},
 		{Pattern: "DELETE /v1/holds/{resource}", Scope: api.ScopePush, Handle: h.deleteCall},

@@ -26,6 +26,12 @@
 // and $$live:… is gone. The places are parts of $$live:…; a sale makes them parts of the record,
 // which has no end.
 //
+// # List and metrics
+//
+// The list of resources is an index, see package index. Its card of a resource has the numbers of
+// places that are held and sold. A round computes the cards of resources that have changed, whose
+// next hold ends, or that no broker has looked at for a while. No operation depends on it.
+//
 // # Conditions
 //
 // Every update has the condition that $resource has the id that was read. So no hold is made by the

@@ -27,6 +27,7 @@ func (h *Holds) Extension() broker.Extension {
 			// A write from outside must not shorten the life of a resource.
 			StateKeep: namespace.KeepForever, FieldsGone: true,
 		}}},
-		Metrics: []prometheus.Collector{h.results},
+		Run:     h.Run,
+		Metrics: []prometheus.Collector{h.results, h.newCollector()},
 	}
 }

@@ -29,6 +29,7 @@ type setup struct {
 	t     *testing.T
 	holds []*hold.Holds
 	hosts []*broker.Host
+	queue broker.Queue
 	// short is how long a hold lasts in tests that wait for its end: 15 minutes in memory, where the
 	// clock can be advanced.
 	short time.Duration
@@ -38,18 +39,21 @@ type setup struct {
 func over(t *testing.T, opts hold.Options, test func(*setup)) {
 	s := new(setup)
 	kittest.Each(t, 3, func(o *broker.Options) {
+		s.queue = o.Store.Queue
 		o.Extensions = append(o.Extensions, func(host *broker.Host) (broker.Extension, error) {
 			h, err := hold.New(host, opts)
 			if err != nil {
 				return broker.Extension{}, err
 			}
 			s.holds, s.hosts = append(s.holds, h), append(s.hosts, host)
-			return h.Extension(), nil
+			e := h.Extension()
+			e.Run = nil // tests make the rounds
+			return e, nil
 		})
 	}, func(t *testing.T, b *kittest.Brokers) {
 		last := s.holds[len(s.holds)-len(b.List):]
 		hosts := s.hosts[len(s.hosts)-len(b.List):]
-		one := &setup{Brokers: b, t: t, holds: last, hosts: hosts, short: 300 * time.Millisecond}
+		one := &setup{Brokers: b, t: t, holds: last, hosts: hosts, queue: s.queue, short: 300 * time.Millisecond}
 		if b.Memory {
 			one.short = 15 * time.Minute
 		}

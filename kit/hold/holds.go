@@ -31,6 +31,7 @@ type Holds struct {
 	host    *broker.Host
 	opts    Options
 	results *prometheus.CounterVec
+	changed changes
 }
 
 // New returns the holds of a broker.
@@ -178,6 +179,7 @@ func (h *Holds) change(ctx context.Context, v *view, u *state.Update, durable bo
 // write is change without the condition on $resource. It returns the id of the change.
 func (h *Holds) write(ctx context.Context, v *view, u *state.Update, durable bool) (int64, error) {
 	done, err := h.host.Change(ctx, v.channel, u, broker.ChangeOptions{Durable: durable})
+	h.changed.add(v.name) // also after an error: the change may be stored
 	if refusal, ok := errors.AsType[*state.Refusal](err); ok && refusal.Err.Code == wire.Conflict {
 		for name := range refusal.Fields {
 			if state.IsBackend(name) {

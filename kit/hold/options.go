@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/broker/namespace"
+	"switchboard/kit/index"
 )
 
 // Options configures holds.
@@ -30,6 +31,8 @@ type Options struct {
 	Remembered int `setting:"remembered"`
 	// Methods are the methods that clients may call, see [Methods]. Nil means DefaultMethods.
 	Methods []string `setting:"methods"`
+	// Index keeps the list of resources. Zero means an index in this process.
+	Index index.Index
 }
 
 // Methods are all methods of clients. A client holds, and sees, under the user of its connection.
@@ -61,6 +64,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.PerUser = cmp.Or(o.PerUser, 1)
 	o.Remember = cmp.Or(o.Remember, 24*time.Hour)
 	o.Remembered = cmp.Or(o.Remembered, 32)
+	if o.Index == nil {
+		o.Index = index.NewMemory()
+	}
 	if o.Methods == nil {
 		o.Methods = DefaultMethods
 	}

@@ -117,6 +117,10 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 			return 0, fmt.Errorf("import: %w", err)
 		}
 	}
+	// A new resource is in no list yet. If this process ends before its round, another one finds it.
+	if err := h.opts.Index.Schedule(ctx, roundEvery, resource); err != nil {
+		return 0, err
+	}
 	version, err = h.write(ctx, v, u, req.Durable)
 	return version, h.putError(ctx, v, u, err)
 }

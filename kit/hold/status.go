@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"switchboard/internal/state"
 	"switchboard/internal/wire"
-	"switchboard/queue"
 )
 
 // Status returns a resource with the places that are taken. They are counted: the call reads all
@@ -30,57 +28,19 @@ func (h *Holds) Statuses(ctx context.Context, resources []string) ([]*Status, er
 	if len(resources) > MaxResources {
 		return nil, wire.Errorf(wire.TooLarge, "resources: %d names, at most %d are allowed", len(resources), MaxResources)
 	}
-	var reads []queue.StateRead
 	for _, name := range resources {
-		channel, err := channelOf(name)
-		if err != nil {
+		if _, err := channelOf(name); err != nil {
 			return nil, err
 		}
-		reads = append(reads, queue.StateRead{Channel: channel, Fields: []string{resourceField}},
-			queue.StateRead{Channel: channel, Prefix: seatGroup, Bytes: state.PageBytes})
 	}
-	pages := h.host.ReadStates(ctx, reads)
 	list := make([]*Status, len(resources))
-	for i, name := range resources {
-		own, seats := &pages[2*i], pages[2*i+1]
-		if own.Err != nil {
-			return nil, fmt.Errorf("read resource %s: %w", name, own.Err)
+	for i, l := range lookAt(ctx, h.host, resources) {
+		if l.err != nil {
+			return nil, l.err
 		}
-		v := &view{channel: reads[2*i].Channel}
-		if err := v.parse(&own.Value); err != nil {
-			return nil, err
-		}
-		if v.resource == nil {
-			continue
-		}
-		list[i] = &Status{Name: name, Version: v.version, Resource: *v.resource}
-		if err := h.countSeats(ctx, list[i], reads[2*i+1], seats); err != nil {
-			return nil, fmt.Errorf("read seats of %s: %w", name, err)
-		}
+		list[i] = l.status
 	}
 	return list, nil
-}
-
-// countSeats counts the seats of the page, and of the pages after it.
-func (h *Holds) countSeats(ctx context.Context, s *Status, read queue.StateRead, page queue.Outcome[queue.StatePage]) error {
-	sold := seatValue(Sold)
-	for {
-		if page.Err != nil {
-			return page.Err
-		}
-		for _, f := range page.Value.Fields {
-			if bytes.Equal(f.Value, sold) {
-				s.Sold++
-			} else {
-				s.Held++
-			}
-		}
-		if read.Cursor = page.Value.Next; read.Cursor == "" {
-			s.Free = max(0, s.Capacity-s.Sold-s.Held) // the capacity was read before
-			return nil
-		}
-		page = h.host.ReadStates(ctx, []queue.StateRead{read})[0]
-	}
 }
 
 // Of returns the holds and sales of a user in a resource, the newest first. Ended ones are among

@@ -1,0 +1,216 @@
+package hold
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+
+	"switchboard/internal/state"
+	"switchboard/janitor/task"
+	"switchboard/kit/index"
+	"switchboard/queue"
+)
+
+// CheckOptions are the stores that a check reads.
+type CheckOptions struct {
+	Index index.Index
+	// States reads the states of channels, as a queue does.
+	States interface {
+		StateReader
+		// StateChannels returns the channels that have a state.
+		StateChannels(ctx context.Context) iter.Seq2[string, error]
+	}
+}
+
+// Check compares the seats of all resources with the records of holds and sales, and the cards of
+// the index with the resources. Differences of cards last for some seconds after a change, and so
+// do all differences of a state that changes between the reads of its pages.
+func Check(o CheckOptions) task.Check {
+	return task.Check{Name: "holds", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
+		c := checker{CheckOptions: o, known: map[string]bool{}}
+		for channel, err := range o.States.StateChannels(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if name, ours := strings.CutPrefix(channel, channelPrefix); ours && !c.known[name] {
+				c.known[name] = true
+				if err := c.checkResource(ctx, name); err != nil {
+					return nil, fmt.Errorf("resource %s: %w", name, err)
+				}
+			}
+		}
+		return c.found, c.checkCards(ctx)
+	}}
+}
+
+// checker is one look of a check.
+type checker struct {
+	CheckOptions
+	known map[string]bool // the resources that have a channel
+	found []task.Finding
+}
+
+func (c *checker) report(name, format string, args ...any) {
+	c.found = append(c.found, task.Finding{
+		Subject: channelPrefix + name, Problem: fmt.Sprintf(format, args...),
+		Remedy: "look for writes to the channel from outside; PUT with an import restores what your database knows",
+	})
+}
+
+func (c *checker) reportCard(name, problem string) {
+	c.found = append(c.found, task.Finding{
+		Subject: channelPrefix + name, Problem: problem, Remedy: "brokers correct it within a minute; if it stays, look at their logs",
+	})
+}
+
+// checkResource checks one resource.
+func (c *checker) checkResource(ctx context.Context, name string) error {
+	fields, clock, err := c.readAll(ctx, name)
+	if err != nil {
+		return err
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	if err := c.checkSeats(name, fields, clock); err != nil {
+		return err
+	}
+	return c.compareCards(ctx, name)
+}
+
+// readAll reads all fields of a resource, and returns the store's clock at the first page.
+func (c *checker) readAll(ctx context.Context, name string) (fields map[string]*state.Field, clock int64, err error) {
+	fields = make(map[string]*state.Field)
+	read := queue.StateRead{Channel: channelPrefix + name, Bytes: state.PageBytes}
+	for {
+		page := c.States.ReadStates(ctx, []queue.StateRead{read})[0]
+		if page.Err != nil {
+			return nil, 0, page.Err
+		}
+		if read.Cursor == "" {
+			clock = page.Value.Clock
+		}
+		for _, f := range page.Value.Fields {
+			fields[f.Name] = f.Field
+		}
+		if read.Cursor = page.Value.Next; read.Cursor == "" {
+			return fields, clock, nil
+		}
+	}
+}
+
+// checkSeats compares the seats with the records, and their number with the capacity.
+func (c *checker) checkSeats(name string, fields map[string]*state.Field, clock int64) error {
+	owned := map[string]string{} // seats of live holds and sales: their ids
+	taken := 0
+	for field, f := range fields {
+		if id, found := strings.CutPrefix(field, recordGroup); found {
+			if err := c.checkRecord(name, id, f, fields, owned, clock); err != nil {
+				return err
+			}
+		}
+		if strings.HasPrefix(field, seatGroup) {
+			taken++
+		}
+		if strings.HasPrefix(field, livePrefix) && fields[recordField(idOf(field))] == nil {
+			c.report(name, "hold %s is live, but has no record", idOf(field))
+		}
+	}
+	for field := range fields {
+		if seat, found := strings.CutPrefix(field, seatGroup); found && owned[seat] == "" {
+			c.report(name, "seat %s is taken, but no hold or sale has it", seat)
+		}
+	}
+	if fields[resourceField] == nil {
+		c.report(name, "there are fields, but no resource")
+		return nil
+	}
+	r, err := parseResource(fields[resourceField])
+	if err == nil && taken > r.Capacity {
+		c.report(name, "more places than the capacity are taken")
+	}
+	return err
+}
+
+// checkRecord compares one record with its seats, and adds them to owned.
+func (c *checker) checkRecord(name, id string, f *state.Field, fields map[string]*state.Field, owned map[string]string, clock int64) error {
+	r, err := parseRecord(f)
+	if err != nil {
+		return err
+	}
+	live := fields[liveField(r.User, id)] != nil
+	switch shown := r.show(id, name, f, clock); {
+	case live != (shown.State == Held):
+		c.report(name, "hold %s: the record says %s, and that it is live is stored: %t", id, shown.State, live)
+		return nil
+	case shown.State != Held && shown.State != Sold:
+		return nil
+	}
+	parent := recordField(id)
+	if r.State == Held {
+		parent = liveField(r.User, id)
+	}
+	for _, seat := range r.Seats {
+		switch s := fields[seatField(seat)]; {
+		case owned[seat] != "":
+			c.report(name, "seat %s has two holds or sales", seat)
+		case s == nil:
+			c.report(name, "seat %s of %s, which is %s, is free", seat, id, r.State)
+		case !bytes.Equal(s.Value, seatValue(r.State)) || s.Parent != parent || s.Lease != fields[parent].Lease:
+			c.report(name, "seat %s does not end with %s, which is %s", seat, id, r.State)
+		}
+		owned[seat] = id
+	}
+	return nil
+}
+
+// compareCards compares resources with their cards.
+func (c *checker) compareCards(ctx context.Context, names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	stored, err := c.Index.Get(ctx, names...)
+	if err != nil {
+		return err
+	}
+	for i, l := range lookAt(ctx, c.States, names) {
+		if l.err != nil {
+			return l.err
+		}
+		switch card := l.card(); {
+		case l.status == nil && stored[i].ID != "":
+			c.reportCard(l.name, "it has a card, but there is no resource")
+		case l.status != nil && stored[i].ID == "":
+			c.reportCard(l.name, "it has no card")
+		case !maps.Equal(card.Lists, stored[i].Lists) || !bytes.Equal(card.Data, stored[i].Data):
+			c.reportCard(l.name, "its card has other numbers of places")
+		}
+	}
+	return nil
+}
+
+// checkCards finds cards of resources that have no state.
+func (c *checker) checkCards(ctx context.Context) error {
+	q := index.Query{List: allList, Limit: batchSize}
+	for {
+		page, err := c.Index.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, card := range page.Cards {
+			if !c.known[card.ID] {
+				names = append(names, card.ID)
+			}
+		}
+		if err := c.compareCards(ctx, names...); err != nil { // a resource may be new
+			return err
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}
