@@ -31,7 +31,9 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 		opts.Extensions = append(opts.Extensions, extension(room.New, o))
 	}
 	if k.Holds != nil {
-		opts.Extensions = append(opts.Extensions, extension(hold.New, *k.Holds))
+		o := *k.Holds
+		o.Index = s.index(settings.Prefix, setup.HoldIndex)
+		opts.Extensions = append(opts.Extensions, extension(hold.New, o))
 	}
 	if k.Boards != nil {
 		o := *k.Boards

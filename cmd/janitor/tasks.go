@@ -7,6 +7,7 @@ import (
 	"switchboard/internal/redispipe"
 	"switchboard/janitor"
 	"switchboard/janitor/task"
+	"switchboard/kit/hold"
 	"switchboard/kit/index"
 	"switchboard/kit/room"
 	"switchboard/kit/scene"
@@ -19,15 +20,20 @@ func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Log
 	all := []task.Check{
 		janitor.CheckStates(q, log),
 		room.Check(roomOptions(q, pipe, prefix)),
+		hold.Check(holdOptions(q, pipe, prefix)),
 	}
 	return append(all, scene.Checks(q, index.NewRedis(pipe, prefix, setup.SceneIndex))...)
 }
 
 // rounds returns the rounds of packages that the janitor does not know. The kit's own rounds run in
-// the brokers, because only they can notify subscribers; this one notes the rooms whose cards a
-// failover has lost for them.
+// the brokers, because only they can notify subscribers; these note the rooms and the
+// resources of holds whose cards a failover has lost.
 func rounds(q *queue.Redis, pipe *redispipe.Pipe, prefix string) []task.Round {
-	return []task.Round{room.Restore(roomOptions(q, pipe, prefix))}
+	return []task.Round{room.Restore(roomOptions(q, pipe, prefix)), hold.Restore(holdOptions(q, pipe, prefix))}
+}
+
+func holdOptions(q *queue.Redis, pipe *redispipe.Pipe, prefix string) hold.CheckOptions {
+	return hold.CheckOptions{Index: index.NewRedis(pipe, prefix, setup.HoldIndex), States: q}
 }
 
 func roomOptions(q *queue.Redis, pipe *redispipe.Pipe, prefix string) room.CheckOptions {

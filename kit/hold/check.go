@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	"switchboard/internal/state"
@@ -106,7 +107,8 @@ func (c *checker) readAll(ctx context.Context, name string) (fields map[string]*
 func (c *checker) checkSeats(name string, fields map[string]*state.Field, clock int64) error {
 	owned := map[string]string{} // seats of live holds and sales: their ids
 	taken := 0
-	for field, f := range fields {
+	for _, field := range slices.Sorted(maps.Keys(fields)) { // equal findings in each look
+		f := fields[field]
 		if id, found := strings.CutPrefix(field, recordGroup); found {
 			if err := c.checkRecord(name, id, f, fields, owned, clock); err != nil {
 				return err

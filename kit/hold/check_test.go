@@ -123,7 +123,12 @@ func TestCheck(t *testing.T) {
 		if got := found(); !slices.Contains(got, "fine: it has no card") {
 			t.Errorf("found %q, want no card", got)
 		}
-		ok(t, lists.Schedule(ctx, 0, "fine", "none"))
+		restored, err := hold.Restore(hold.CheckOptions{Index: lists, States: s.queue.(channels)}).Do(ctx)
+		ok(t, err)
+		if restored < 1 {
+			t.Errorf("%d resources were restored", restored)
+		}
+		ok(t, lists.Schedule(ctx, 0, "none"))
 		ok(t, s.at(2).Round(ctx))
 		equal(t, "problems after the round", fmt.Sprint(found()), "[removed: there are fields, but no resource]")
 		ok(t, s.at(0).Delete(ctx, "fine", nil))

@@ -3,6 +3,7 @@ package setup
 // The names of the indexes of the kit. They are parts of keys.
 const (
 	RoomIndex    = "rooms"
+	HoldIndex    = "holds"
 	AccountIndex = "accounts"
 	AvatarIndex  = "avatars"
 	SceneIndex   = "scenes"
