@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"switchboard/client"
 	"switchboard/client/hold"
+	"switchboard/internal/await"
 	"switchboard/internal/cond"
 	"switchboard/internal/redistest"
 )
@@ -275,6 +277,15 @@ func TestHolds(t *testing.T) {
 	})
 	second.check(ctx, t, d.brokers[2], second.change(ctx, t, d.brokers[0], buyers))
 	logf("the master was killed: %d durable holds, %d buyers refused, %d calls repeated", len(second.holds), second.refused, second.repeated)
+	for _, b := range []*instance{d.brokers[0], d.brokers[2]} {
+		await.True(t, "the metrics show the places of both shows", func() bool {
+			_, text := call(ctx, t, b, http.MethodGet, "/metrics", "")
+			return strings.Contains(text, "\nswitchboard_holds{state=\"held\"} 100\nswitchboard_holds{state=\"sold\"} 50\n")
+		})
+	}
+	if out, err := command("janitor", "check", "--redis", sentinel.URL()).CombinedOutput(); err != nil {
+		t.Errorf("janitor check: %v\n%s", err, out)
+	}
 	for _, s := range []*sale{first, second} {
 		if len(s.holds) != placeCount || s.refused != buyerCount-placeCount || s.repeated == 0 {
 			t.Errorf("%s: %d holds, %d refused, %d repeated calls", s.show, len(s.holds), s.refused, s.repeated)
