@@ -2,13 +2,8 @@
 package kittest
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,7 +14,6 @@ import (
 	"switchboard/broker"
 	"switchboard/client"
 	"switchboard/internal/await"
-	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -98,20 +92,14 @@ func (q interrupted) ReadStates(ctx context.Context, reads []queue.StateRead) []
 	return q.Queue.ReadStates(ctx, reads)
 }
 
-var prefixes atomic.Int64
-
 // Each runs a test over a store in memory, Redis and a Redis Cluster, with n brokers each. options
 // changes the options of a broker; nil changes nothing.
 func Each(t *testing.T, n int, options func(*broker.Options), test func(*testing.T, *Brokers)) {
 	t.Run("memory", func(t *testing.T) {
 		b := &Brokers{Memory: true}
-		reg := registry.NewMemory(registry.Options{})
-		now := func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }
-		q := queue.NewMemory(queue.Options{Now: now}, func(channel string) []string {
-			servers, _ := reg.ChannelServers(context.Background(), channel)
-			return servers
-		})
-		b.List = []*Broker{start(t, broker.StoreOptions{Registry: reg, Queue: interrupted{q, b}}, options)}
+		s := newMemory(queue.Options{Now: func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }})
+		s.Queue = interrupted{s.Queue, b}
+		b.List = []*Broker{start(t, s.StoreOptions, options)}
 		test(t, b)
 	})
 	for name, client := range map[string]func(testing.TB) redis.UniversalClient{
@@ -119,15 +107,10 @@ func Each(t *testing.T, n int, options func(*broker.Options), test func(*testing
 		"cluster": func(tb testing.TB) redis.UniversalClient { return Cluster.Client(tb) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			prefix := fmt.Sprintf("kit%d:", prefixes.Add(1))
+			prefix := newPrefix()
 			b := new(Brokers)
 			for range n {
-				pipe := redispipe.New(client(t), redispipe.Options{Timeout: 5 * time.Second})
-				b.List = append(b.List, start(t, broker.StoreOptions{
-					Registry: registry.NewRedis(pipe, registry.Options{Prefix: prefix}),
-					Queue:    queue.NewRedis(pipe, queue.Options{Prefix: prefix}),
-					Shared:   true,
-				}, options))
+				b.List = append(b.List, start(t, openRedis(client(t), prefix, registry.Options{}).StoreOptions, options))
 			}
 			for _, one := range b.List {
 				one.awaitReady(t)
@@ -138,7 +121,7 @@ func Each(t *testing.T, n int, options func(*broker.Options), test func(*testing
 }
 
 // start runs a broker until the test ends.
-func start(t *testing.T, store broker.StoreOptions, options func(*broker.Options)) *Broker {
+func start(t testing.TB, store broker.StoreOptions, options func(*broker.Options)) *Broker {
 	t.Helper()
 	o := broker.Options{
 		Name:   "b",
@@ -172,7 +155,7 @@ func start(t *testing.T, store broker.StoreOptions, options func(*broker.Options
 }
 
 // awaitReady waits until /readyz answers with 200.
-func (b *Broker) awaitReady(t *testing.T) {
+func (b *Broker) awaitReady(t testing.TB) {
 	t.Helper()
 	await.True(t, "readyz is 200", func() bool {
 		resp, err := http.Get("http://" + b.HTTP + "/readyz")
@@ -184,36 +167,8 @@ func (b *Broker) awaitReady(t *testing.T) {
 	})
 }
 
-// Call makes an HTTP call with a JSON body, or without one. header holds names and values. It
-// returns the status, and decodes the answer into the value to which into points; nil ignores it.
-func (b *Broker) Call(t *testing.T, method, path, body string, into any, header ...string) int {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+b.HTTP+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if into != nil {
-		if err := json.NewDecoder(bytes.NewReader(raw)).Decode(into); err != nil {
-			t.Fatalf("%s %s: %q: %v", method, path, raw, err)
-		}
-	}
-	return resp.StatusCode
-}
-
 // Connect returns a connected client of a user, or of none. It is closed when the test ends.
-func (b *Broker) Connect(t *testing.T, user string, change func(*client.Options)) *client.Client {
+func (b *Broker) Connect(t testing.TB, user string, change func(*client.Options)) *client.Client {
 	t.Helper()
 	o := client.Options{URLs: []string{"tcp://" + b.TCP}, Client: "device", User: user}
 	if change != nil {

@@ -3,6 +3,7 @@ package kittest
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,18 +11,20 @@ import (
 
 	"switchboard/broker"
 	"switchboard/internal/redispipe"
+	"switchboard/kit/index"
 	"switchboard/queue"
 	"switchboard/registry"
 )
 
-// Lease is the lease of the servers of a [Store] in Redis.
-const Lease = 500 * time.Millisecond
+// Lease is the lease of the servers of a [Store] in Redis. They beat five times as often.
+const Lease = time.Second
 
 // Store is a store for brokers, for tests that also use other keys of it.
 type Store struct {
 	broker.StoreOptions
-	Pipe   *redispipe.Pipe // nil in memory
-	Prefix string          // of all keys
+	Redis  redis.UniversalClient // nil in memory
+	Pipe   *redispipe.Pipe       // nil in memory
+	Prefix string                // of all keys
 }
 
 // EachStore runs a test over a store in memory, Redis and a Redis Cluster.
@@ -32,36 +35,65 @@ func EachStore(t *testing.T, test func(t *testing.T, s Store)) {
 }
 
 // NewMemory returns a store in memory.
-func NewMemory() Store {
+func NewMemory() Store { return newMemory(queue.Options{}) }
+
+func newMemory(o queue.Options) Store {
 	reg := registry.NewMemory(registry.Options{})
 	return Store{StoreOptions: broker.StoreOptions{
 		Registry: reg,
-		Queue: queue.NewMemory(queue.Options{}, func(channel string) []string {
+		Queue: queue.NewMemory(o, func(channel string) []string {
 			servers, _ := reg.ChannelServers(context.Background(), channel)
 			return servers
 		}),
 	}}
 }
 
+var prefixes atomic.Int64
+
+// newPrefix returns a prefix of keys that no other test has.
+func newPrefix() string { return fmt.Sprintf("kit%d:", prefixes.Add(1)) }
+
 // NewRedis returns a store in Redis with a new prefix.
-func NewRedis(rdb redis.UniversalClient) Store {
-	return OpenRedis(rdb, fmt.Sprintf("kit%d:", prefixes.Add(1)))
-}
+func NewRedis(rdb redis.UniversalClient) Store { return OpenRedis(rdb, newPrefix()) }
 
 // OpenRedis returns the store in Redis with a prefix.
 func OpenRedis(rdb redis.UniversalClient, prefix string) Store {
+	return openRedis(rdb, prefix, registry.Options{Lease: Lease})
+}
+
+func openRedis(rdb redis.UniversalClient, prefix string, o registry.Options) Store {
+	o.Prefix = prefix
 	pipe := redispipe.New(rdb, redispipe.Options{Timeout: 5 * time.Second})
-	return Store{Pipe: pipe, Prefix: prefix, StoreOptions: broker.StoreOptions{
-		Registry: registry.NewRedis(pipe, registry.Options{Prefix: prefix, Lease: Lease}),
+	return Store{Redis: rdb, Pipe: pipe, Prefix: prefix, StoreOptions: broker.StoreOptions{
+		Registry: registry.NewRedis(pipe, o),
 		Queue:    queue.NewRedis(pipe, queue.Options{Prefix: prefix}),
 		Shared:   true,
 	}}
 }
 
-// Start runs a broker until the test ends, and returns when it is ready.
-func (s Store) Start(t *testing.T, options func(*broker.Options)) *Broker {
+// Index returns the index of the store with a name. In memory each call returns a new one.
+func (s Store) Index(name string) index.Index {
+	if !s.Shared {
+		return index.NewMemory()
+	}
+	return index.NewRedis(s.Pipe, s.Prefix, name)
+}
+
+// Start runs a broker until the test ends, and returns when it is ready. options changes the options
+// of the broker; nil changes nothing.
+func (s Store) Start(t testing.TB, options func(*broker.Options)) *Broker {
 	t.Helper()
-	b := start(t, s.StoreOptions, options)
+	b := start(t, s.StoreOptions, func(o *broker.Options) {
+		o.Timing.Beat = Lease / 5
+		if options != nil {
+			options(o)
+		}
+	})
 	b.awaitReady(t)
 	return b
+}
+
+// With returns options of a broker with an extension.
+func With(create func(*broker.Host) (broker.Extension, error)) func(*broker.Options) {
+	return func(o *broker.Options) { o.Extensions = append(o.Extensions, create) }
 }
