@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"switchboard/broker"
+	"switchboard/kit/kittest"
 )
 
 // benchPlayers is the size of the board of BenchmarkMillion.
@@ -14,23 +15,23 @@ const benchPlayers = 1_000_000
 // BenchmarkMillion submits scores and reads ranks on a board with a million players. Filling the
 // board in Redis takes about a minute.
 func BenchmarkMillion(b *testing.B) {
-	for name, open := range map[string]func() (testStore, Store){
-		"memory": func() (testStore, Store) { return memoryStore(), NewMemory() },
-		"redis": func() (testStore, Store) {
-			s := redisStore(single.Client(b))
+	for name, open := range map[string]func() (kittest.Store, Store){
+		"memory": func() (kittest.Store, Store) { return kittest.NewMemory(), NewMemory() },
+		"redis": func() (kittest.Store, Store) {
+			s := kittest.NewRedis(kittest.Redis.Client(b))
 			return s, NewRedis(s.Pipe, s.Prefix)
 		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			s, store := open()
 			var boards *Boards
-			s.Start(b, func(h *broker.Host) (_ broker.Extension, err error) {
+			s.Start(b, kittest.With(func(h *broker.Host) (_ broker.Extension, err error) {
 				o := Options{Store: store, Boards: map[string]Board{"big": {Mode: Set, Entries: 2 * benchPlayers}}}
 				if boards, err = NewBoards(h, o); err != nil {
 					return broker.Extension{}, err
 				}
 				return boards.Extension(), nil
-			}, nil)
+			}))
 			benchBoards(b, boards)
 		})
 	}

@@ -145,7 +145,7 @@ func everySecond(t *testing.T) map[string]Board {
 func TestSeasonEnds(t *testing.T) {
 	eachStore(t, Options{Boards: everySecond(t)}, func(t *testing.T, f *fixture) {
 		gone := make(chan string, 100)
-		c := f.brokers[0].Client(t, "eve", func(o *client.Options) {
+		c := f.brokers[0].Connect(t, "eve", func(o *client.Options) {
 			o.OnMessage = func(m client.Message) {
 				if m.Changes != nil && m.Changes.Gone[topField] != "" {
 					gone <- string(m.Changes.Gone[topField])
@@ -209,7 +209,7 @@ func TestPastSeasonsEnd(t *testing.T) {
 // TestChannel follows the field top through a client, from another broker, while many submit.
 func TestChannel(t *testing.T) {
 	eachStore(t, Options{Boards: map[string]Board{"chess": {Read: "anyone"}}}, func(t *testing.T, f *fixture) {
-		c := f.brokers[0].Client(t, "eve", nil)
+		c := f.brokers[0].Connect(t, "eve", nil)
 		if _, err := c.Subscribe(t.Context(), clientboard.Channel("chess"), client.SubscribeOptions{State: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -242,8 +242,8 @@ func TestChannel(t *testing.T) {
 func TestMethods(t *testing.T) {
 	boards := map[string]Board{"open": {Submit: true, Read: "anyone", Mode: Add}, "users": {}, "closed": {Read: "nobody"}}
 	eachStore(t, Options{Boards: boards}, func(t *testing.T, f *fixture) {
-		amy := clientboard.Boards{Client: f.brokers[0].Client(t, "amy", nil)}
-		guest := clientboard.Boards{Client: f.brokers[len(f.brokers)-1].Client(t, "", nil)}
+		amy := clientboard.Boards{Client: f.brokers[0].Connect(t, "amy", nil)}
+		guest := clientboard.Boards{Client: f.brokers[len(f.brokers)-1].Connect(t, "", nil)}
 		code := func(err error) string {
 			if e, ok := errors.AsType[*client.Error](err); ok {
 				return string(e.Code)
@@ -299,9 +299,9 @@ func TestCalls(t *testing.T) {
 		i := f.brokers[len(f.brokers)-1]
 		for n, player := range []string{"amy", "bob", "cat"} {
 			var r Result
-			status, code := i.Call(t, "POST", "/v1/boards/chess/scores", fmt.Sprintf(`{"player":%q,"score":%d}`, player, 100-n), &r)
+			status := i.Call(t, "POST", "/v1/boards/chess/scores", fmt.Sprintf(`{"player":%q,"score":%d}`, player, 100-n), &r)
 			if status != 200 || r.Rank != n+1 {
-				t.Fatalf("%d %s %+v", status, code, r)
+				t.Fatalf("%d %+v", status, r)
 			}
 		}
 		var view View
@@ -335,8 +335,10 @@ func TestCalls(t *testing.T) {
 			"GET /v1/boards/chess/players/cat/around?": "200 ",
 		} {
 			method, path, _ := strings.Cut(call, " ")
-			if status, code := i.Call(t, method, path, "{", nil); fmt.Sprint(status, " ", code) != want {
-				t.Errorf("%s: %d %s, want %s", call, status, code, want)
+			var answer struct{ Error struct{ Code string } }
+			status := i.Call(t, method, path, "{", &answer)
+			if got := fmt.Sprint(status, " ", answer.Error.Code); got != want {
+				t.Errorf("%s: %s, want %s", call, got, want)
 			}
 		}
 	})

@@ -9,43 +9,38 @@ import (
 	"switchboard/broker"
 	"switchboard/internal/redistest"
 	"switchboard/internal/wire"
+	"switchboard/kit/kittest"
 )
 
-// The Redis processes are shared by all tests. Each test has its own prefix.
-var (
-	single  *redistest.Server
-	cluster *redistest.Cluster
-)
+func TestMain(m *testing.M) { os.Exit(kittest.Main(m)) }
 
-func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster, permanentGoroutines...)) }
-
-func TestScriptHeaders(t *testing.T) { redistest.CheckScripts(t, single.Client(t), luaFiles) }
+func TestScriptHeaders(t *testing.T) { redistest.CheckScripts(t, kittest.Redis.Client(t), luaFiles) }
 
 // fixture is some brokers with one store.
 type fixture struct {
-	store   testStore
-	brokers []*instance
+	store   kittest.Store
+	brokers []*kittest.Broker
 	boards  []*Boards // of each broker
 	next    atomic.Int32
 }
 
-// eachStore runs a test over each store. opts has no Store.
+// eachStore runs a test over each store, with three brokers, or one in memory. opts has no Store.
 func eachStore(t *testing.T, opts Options, test func(t *testing.T, f *fixture)) {
-	overStores(t, single, cluster, func(t *testing.T, s testStore) {
-		opts := opts
+	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
+		opts, brokers := opts, 1
 		if opts.Store = NewMemory(); s.Shared {
-			opts.Store = NewRedis(s.Pipe, s.Prefix)
+			opts.Store, brokers = NewRedis(s.Pipe, s.Prefix), 3
 		}
 		f := &fixture{store: s}
-		for range s.Brokers() {
-			f.brokers = append(f.brokers, s.Start(t, func(h *broker.Host) (broker.Extension, error) {
+		for range brokers {
+			f.brokers = append(f.brokers, s.Start(t, kittest.With(func(h *broker.Host) (broker.Extension, error) {
 				b, err := NewBoards(h, opts)
 				if err != nil {
 					return broker.Extension{}, err
 				}
 				f.boards = append(f.boards, b)
 				return b.Extension(), nil
-			}, nil))
+			})))
 		}
 		test(t, f)
 	})
