@@ -35,7 +35,6 @@ var mayImport = map[string][]string{
 	"kit/board":             {"internal/redispipe", "internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session"},
 	"client/board":          {"client"},
 	"kit/account":           {"internal/payload", "internal/redispipe", "internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/auth", "broker/limit", "broker/namespace", "kit/index"},
-	"kit/account/kittest":   {"internal/await", "internal/redispipe", "internal/redistest", "queue", "registry", "broker"},
 	"client/account":        {"client"},
 	"kit/scene":             {"internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "janitor/task", "kit/index"},
 	"webhook":               {"internal/backend"},              // backends import it

@@ -11,33 +11,32 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/client"
 	"switchboard/client/account"
-	"switchboard/internal/redistest"
+	"switchboard/internal/await"
 	kit "switchboard/kit/account"
-	"switchboard/kit/account/kittest"
+	"switchboard/kit/kittest"
 )
 
-var (
-	single  *redistest.Server
-	cluster *redistest.Cluster
-)
-
-func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster, kittest.Leaks...)) }
+func TestMain(m *testing.M) { os.Exit(kittest.Main(m)) }
 
 var key = []byte("the signing key of the tests has 40 bytes")
 
 // start runs a broker with accounts.
-func start(t *testing.T, s kittest.Store) kittest.Broker {
+func start(t *testing.T, s kittest.Store) *kittest.Broker {
 	tokens, err := auth.NewTokens(auth.Options{HS256: [][]byte{key}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Start(t, func(h *broker.Host) (broker.Extension, error) {
+	extension := kittest.With(func(h *broker.Host) (broker.Extension, error) {
 		a, err := kit.New(h, kit.Options{SigningKey: key, Iterations: 4096, Guests: true, TokenLife: 2 * time.Second})
 		if err != nil {
 			return broker.Extension{}, err
 		}
 		return a.Extension(), nil
-	}, func(o *broker.Options) { o.Access.Tokens = tokens })
+	})
+	return s.Start(t, func(o *broker.Options) {
+		extension(o)
+		o.Access.Tokens = tokens
+	})
 }
 
 func check(t *testing.T, err error) {
@@ -55,7 +54,7 @@ func wantCode(t *testing.T, err error, code client.ErrorCode) {
 }
 
 // connect runs a client with the tokens of a session, and returns the errors of its end.
-func connect(t *testing.T, b kittest.Broker, s *account.Session, device string) (connected <-chan client.State, ended <-chan error) {
+func connect(t *testing.T, b *kittest.Broker, s *account.Session, device string) (connected <-chan client.State, ended <-chan error) {
 	t.Helper()
 	states, done := make(chan client.State, 100), make(chan error, 1)
 	c, err := client.New(client.Options{
@@ -71,7 +70,7 @@ func connect(t *testing.T, b kittest.Broker, s *account.Session, device string) 
 
 // TestLife: an account from its registration to its end, over HTTP and with a connected client.
 func TestLife(t *testing.T) {
-	kittest.EachStore(t, &single, &cluster, func(t *testing.T, store kittest.Store) {
+	kittest.EachStore(t, func(t *testing.T, store kittest.Store) {
 		b := start(t, store)
 		var stored []string
 		accounts, err := account.New(account.Options{URL: "http://" + b.HTTP, Renewed: func(r string) { stored = append(stored, r) }})
@@ -147,16 +146,17 @@ func TestLife(t *testing.T) {
 }
 
 // awaitOnline waits until a client is online.
-func awaitOnline(t *testing.T, b kittest.Broker, client string) {
+func awaitOnline(t *testing.T, b *kittest.Broker, client string) {
 	t.Helper()
-	for status, o := 0, (kittest.Object)(nil); status != 200 || o["online"] != true; {
-		status, o = b.Call(t, "GET", "/v1/clients/"+client, "")
-	}
+	await.True(t, client+" is online", func() bool {
+		var o kittest.Object
+		return b.Call(t, "GET", "/v1/clients/"+client, "", &o) == 200 && o["online"] == true
+	})
 }
 
 // TestGuest: an account without a name gets one later.
 func TestGuest(t *testing.T) {
-	b := start(t, kittest.Memory())
+	b := start(t, kittest.NewMemory())
 	accounts, err := account.New(account.Options{URL: "http://" + b.HTTP})
 	check(t, err)
 	guest, err := accounts.Register(t.Context(), account.Registration{Nickname: "Visitor"})
@@ -172,7 +172,7 @@ func TestGuest(t *testing.T) {
 
 // TestTokenSource: a connection outlives several tokens.
 func TestTokenSource(t *testing.T) {
-	b := start(t, kittest.Memory())
+	b := start(t, kittest.NewMemory())
 	accounts, err := account.New(account.Options{URL: "http://" + b.HTTP})
 	check(t, err)
 	s, err := accounts.Register(t.Context(), account.Registration{})

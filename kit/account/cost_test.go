@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"switchboard/internal/state"
-	"switchboard/kit/account/kittest"
 	"switchboard/kit/index"
+	"switchboard/kit/kittest"
 	"switchboard/queue"
 )
 
@@ -48,7 +48,7 @@ func (c *counter) cost() string {
 
 // TestCosts counts the scripts of each operation. The page of the documentation has the same rows.
 func TestCosts(t *testing.T) {
-	a, _ := start(t, kittest.Memory(), nil)
+	a, _ := start(t, kittest.NewMemory(), nil)
 	c := &counter{Store: a.store, Index: a.index}
 	a.store, a.index = c, c
 	doc, err := os.ReadFile("../../docs/accounts.md")

@@ -9,18 +9,11 @@ import (
 	"switchboard/broker"
 	"switchboard/broker/auth"
 	"switchboard/internal/await"
-	"switchboard/internal/redistest"
 	"switchboard/internal/wire"
-	"switchboard/kit/account/kittest"
-	"switchboard/kit/index"
+	"switchboard/kit/kittest"
 )
 
-var (
-	single  *redistest.Server
-	cluster *redistest.Cluster
-)
-
-func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster, kittest.Leaks...)) }
+func TestMain(m *testing.M) { os.Exit(kittest.Main(m)) }
 
 var signingKey = []byte("the signing key of the tests has 40 bytes")
 
@@ -29,7 +22,7 @@ var here = Caller{netip.MustParseAddr("192.0.2.7")}
 
 // instance is a broker with accounts.
 type instance struct {
-	kittest.Broker
+	*kittest.Broker
 	*Accounts
 }
 
@@ -46,14 +39,12 @@ func options() Options {
 func start(t *testing.T, s kittest.Store, change func(*Options)) (a, b instance) {
 	t.Helper()
 	o := options()
-	if s.Pipe != nil {
-		o.Index = index.NewRedis(s.Pipe, s.Prefix, "accounts")
-	}
+	o.Index = s.Index("accounts")
 	if change != nil {
 		change(&o)
 	}
 	a = startOne(t, s, o)
-	if s.Pipe == nil {
+	if !s.Shared {
 		return a, a
 	}
 	b = startOne(t, s, o)
@@ -67,19 +58,23 @@ func startOne(t *testing.T, s kittest.Store, o Options) (i instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i.Broker = s.Start(t, func(h *broker.Host) (broker.Extension, error) {
+	extension := kittest.With(func(h *broker.Host) (broker.Extension, error) {
 		var err error
 		if i.Accounts, err = New(h, o); err != nil {
 			return broker.Extension{}, err
 		}
 		return i.Accounts.Extension(), nil
-	}, func(o *broker.Options) { o.Access.Tokens = tokens })
+	})
+	i.Broker = s.Start(t, func(o *broker.Options) {
+		extension(o)
+		o.Access.Tokens = tokens
+	})
 	return i
 }
 
 // eachStore runs a test with two brokers over memory, Redis and a Cluster.
 func eachStore(t *testing.T, test func(t *testing.T, a, b instance)) {
-	kittest.EachStore(t, &single, &cluster, func(t *testing.T, s kittest.Store) {
+	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
 		a, b := start(t, s, nil)
 		test(t, a, b)
 	})

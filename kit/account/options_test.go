@@ -11,8 +11,7 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/broker/limit"
 	"switchboard/internal/wire"
-	"switchboard/kit/account/kittest"
-	"switchboard/kit/index"
+	"switchboard/kit/kittest"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -54,12 +53,12 @@ func TestOptionErrors(t *testing.T) {
 
 // TestOwnRedis: accounts in a Redis of their own, while the broker keeps all else in memory.
 func TestOwnRedis(t *testing.T) {
-	redis := kittest.Redis(cluster.Client(t))
+	redis := kittest.NewRedis(kittest.Cluster.Client(t))
 	own := func(o *Options) {
-		o.Store, o.Index = RedisStore(redis.Pipe, redis.Prefix), index.NewRedis(redis.Pipe, redis.Prefix, "accounts")
+		o.Store, o.Index = RedisStore(redis.Pipe, redis.Prefix), redis.Index("accounts")
 	}
-	a, _ := start(t, kittest.Memory(), own)
-	b, _ := start(t, kittest.Memory(), own)
+	a, _ := start(t, kittest.NewMemory(), own)
+	b, _ := start(t, kittest.NewMemory(), own)
 	amy := a.register(t, "amy")
 	_, err := b.Register(t.Context(), Registration{Name: "amy", Password: "long enough"}, here)
 	wantCode(t, err, wire.Conflict)
@@ -72,7 +71,7 @@ func TestOwnRedis(t *testing.T) {
 
 // TestDurable: in a store without replicas, a durable account is refused and not acknowledged.
 func TestDurable(t *testing.T) {
-	a, _ := start(t, kittest.Memory(), func(o *Options) { o.Durable = true })
+	a, _ := start(t, kittest.NewMemory(), func(o *Options) { o.Durable = true })
 	if _, err := a.Register(t.Context(), Registration{Name: "amy", Password: "long enough"}, here); err == nil {
 		t.Error("the account was acknowledged")
 	}
@@ -109,12 +108,14 @@ func TestAddressBehindProxy(t *testing.T) {
 	networks := ok[[]netip.Prefix](t)(limit.Networks([]string{"127.0.0.1"}))
 	var accounts *Accounts
 	tokens, _ := auth.NewTokens(auth.Options{HS256: [][]byte{signingKey}})
-	b := kittest.Memory().Start(t, func(h *broker.Host) (_ broker.Extension, err error) {
+	extension := kittest.With(func(h *broker.Host) (_ broker.Extension, err error) {
 		if accounts, err = New(h, options()); err != nil {
 			return broker.Extension{}, err
 		}
 		return accounts.Extension(), nil
-	}, func(o *broker.Options) {
+	})
+	b := kittest.NewMemory().Start(t, func(o *broker.Options) {
+		extension(o)
 		o.Access.Tokens, o.Limits.Proxies = tokens, networks
 		o.Access.Origins.Patterns = []string{"https://app.example.com"}
 	})
@@ -122,7 +123,7 @@ func TestAddressBehindProxy(t *testing.T) {
 	if got := ok[Account](t)(accounts.Find(t.Context(), "amy")); got.Login.Address != "198.51.100.9" {
 		t.Errorf("the login came from %s", got.Login.Address)
 	}
-	status, _ := b.Call(t, http.MethodPost, "/v1/accounts/login", `{}`, "Origin", "https://app.example.com", "X-Forwarded-For", "192.0.2.1")
+	status := b.Call(t, http.MethodPost, "/v1/accounts/login", `{}`, nil, "Origin", "https://app.example.com", "X-Forwarded-For", "192.0.2.1")
 	if status != http.StatusUnauthorized {
 		t.Errorf("a page of an allowed origin gets %d", status)
 	}

@@ -7,20 +7,20 @@ import (
 
 	"switchboard/broker"
 	"switchboard/internal/await"
-	"switchboard/kit/account/kittest"
+	"switchboard/kit/kittest"
 )
 
 // TestSessions: the document of a user, its versions, conditions and end.
 func TestSessions(t *testing.T) {
-	kittest.EachStore(t, &single, &cluster, func(t *testing.T, s kittest.Store) {
+	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
 		var sessions *Sessions
-		b := s.Start(t, func(h *broker.Host) (broker.Extension, error) {
+		b := s.Start(t, kittest.With(func(h *broker.Host) (broker.Extension, error) {
 			var err error
 			if sessions, err = NewSessions(h, SessionOptions{}); err != nil {
 				return broker.Extension{}, err
 			}
 			return sessions.Extension(), nil
-		}, nil)
+		}))
 		const path = "/v1/sessions/amy"
 		b.Refused(t, "not_found", "GET", path, "")
 		b.Refused(t, "conflict", "PUT", path, `{"level":1}`, "If-Match", "*")
@@ -34,7 +34,8 @@ func TestSessions(t *testing.T) {
 		}
 		version := fmt.Sprintf("%.0f", first["version"])
 		b.OK(t, "PUT", path+"?ttl=60", `{"level":2}`, "If-Match", `"`+version+`"`)
-		status, answer := b.Call(t, "PUT", path, `{"level":3}`, "If-Match", version)
+		var answer kittest.Object
+		status := b.Call(t, "PUT", path, `{"level":3}`, &answer, "If-Match", version)
 		if e := answer["error"].(kittest.Object); status != 409 || fmt.Sprint(e["data"].(kittest.Object)["data"]) != "map[level:2]" {
 			t.Errorf("a conflict answers %d %v", status, answer)
 		}
@@ -51,20 +52,19 @@ func TestSessions(t *testing.T) {
 
 		ok[Document](t)(sessions.Put(t.Context(), "amy", []byte(`1`), time.Millisecond, Match{}))
 		await.True(t, "the session has ended", func() bool {
-			status, _ := b.Call(t, "GET", path, "")
-			return status == 404
+			return b.Call(t, "GET", path, "", nil) == 404
 		})
 	})
 }
 
 // TestSessionRaces: of many writers that saw the same version, one succeeds.
 func TestSessionRaces(t *testing.T) {
-	kittest.EachStore(t, &single, &cluster, func(t *testing.T, s kittest.Store) {
+	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
 		var sessions *Sessions
-		s.Start(t, func(h *broker.Host) (broker.Extension, error) {
+		s.Start(t, kittest.With(func(h *broker.Host) (broker.Extension, error) {
 			sessions, _ = NewSessions(h, SessionOptions{})
 			return sessions.Extension(), nil
-		}, nil)
+		}))
 		for _, m := range []func() Match{
 			func() Match { return Match{Absent: true} },
 			func() Match { return Match{Version: ok[Document](t)(sessions.Get(t.Context(), "amy")).Version} },

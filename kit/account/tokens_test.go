@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"switchboard/internal/wire"
-	"switchboard/kit/account/kittest"
+	"switchboard/kit/kittest"
 )
 
 // TestTokenReuse: a renewal token works once. Its second use ends the login, also for its thief.
@@ -77,7 +77,7 @@ func TestMostLogins(t *testing.T) {
 
 // TestRates: attempts are limited by name and by address, whatever they answer.
 func TestRates(t *testing.T) {
-	a, _ := start(t, kittest.Memory(), func(o *Options) { o.NameRate, o.AddressRate, o.RegisterRate = 3, 6, 2 })
+	a, _ := start(t, kittest.NewMemory(), func(o *Options) { o.NameRate, o.AddressRate, o.RegisterRate = 3, 6, 2 })
 	a.register(t, "amy")
 	codes := func(n int, f func() error) (list []wire.ErrorCode) {
 		for range n {
