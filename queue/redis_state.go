@@ -347,9 +347,6 @@ func (r *Redis) parseStatePage(value any) (page StatePage, err error) {
 	return page, nil
 }
 
-// globEscaper escapes a text for a glob pattern.
-var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
-
 // StateChannels yields the channels that have a state, for the janitor: it steps each with Sweep. A
 // channel may come more than once. After an error the sequence ends.
 func (r *Redis) StateChannels(ctx context.Context) iter.Seq2[string, error] {
@@ -359,7 +356,7 @@ func (r *Redis) StateChannels(ctx context.Context) iter.Seq2[string, error] {
 // channelsOf yields the channels of the keys that match a pattern.
 func (r *Redis) channelsOf(ctx context.Context, pattern string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for key, err := range r.pipe.Keys(ctx, globEscaper.Replace(r.keys.prefix)+pattern) {
+		for key, err := range r.pipe.Keys(ctx, redispipe.EscapeGlob(r.keys.prefix)+pattern) {
 			if err != nil {
 				yield("", fmt.Errorf("list the channels with a state: %w", err))
 				return

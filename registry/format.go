@@ -42,6 +42,3 @@ func parseServer(id string, fields map[string]string) Server {
 		StatesChanged: number("states_changed"),
 	}
 }
-
-// globEscaper escapes a prefix for a pattern of SSCAN.
-var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)

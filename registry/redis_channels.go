@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
 )
 
 // PruneChannel removes the channel from ch_list if no server has bound it, and reports whether it
@@ -60,7 +62,7 @@ func (r *Redis) scanSet(ctx context.Context, key, prefix, cursor string, limit i
 		}
 	}
 	cmd := redis.NewScanCmd(ctx, nil, "sscan", key, position,
-		"match", globEscaper.Replace(prefix)+"*", "count", max(limit, 1))
+		"match", redispipe.EscapeGlob(prefix)+"*", "count", max(limit, 1))
 	if err := r.pipe.Do(ctx, cmd); err != nil {
 		return nil, "", err
 	}

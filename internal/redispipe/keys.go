@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -11,6 +12,11 @@ import (
 
 // scanCount is how many keys one SCAN looks at: about half a millisecond of Redis.
 const scanCount = 1000
+
+var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
+
+// EscapeGlob returns the glob pattern that matches only text.
+func EscapeGlob(text string) string { return globEscaper.Replace(text) }
 
 // Keys yields the keys that match a glob pattern, of all masters of a Cluster. Each SCAN is a round
 // trip of its own. A key may come twice, and a key that is created or removed meanwhile may be
