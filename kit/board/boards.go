@@ -11,6 +11,7 @@ import (
 	"switchboard/broker"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -24,8 +25,9 @@ const topField = "top"
 
 // Boards are the boards of a broker.
 type Boards struct {
-	host *broker.Host
-	opts Options
+	host    *broker.Host
+	opts    Options
+	results kit.Results
 }
 
 // NewBoards returns the boards of a broker. [New] also makes their extension.
@@ -34,7 +36,7 @@ func NewBoards(host *broker.Host, opts Options) (*Boards, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Boards{host, opts}, nil
+	return &Boards{host, opts, kit.NewResults("switchboard_boards_total", "Changes of boards")}, nil
 }
 
 // Score is a score that is submitted.
@@ -77,6 +79,12 @@ type Result struct {
 // [wire.NotFound] for a board or a season that does not exist, [wire.Expired], and
 // [wire.OutOfRange] if the sum of an Add is out of bounds.
 func (b *Boards) Submit(ctx context.Context, s Score) (Result, error) {
+	r, err := b.submit(ctx, s)
+	b.results.Count("submit", err)
+	return r, err
+}
+
+func (b *Boards) submit(ctx context.Context, s Score) (Result, error) {
 	rules, err := b.opts.board(s.Board)
 	if err != nil {
 		return Result{}, err
@@ -109,7 +117,9 @@ func (b *Boards) Remove(ctx context.Context, board, player, season string) (Resu
 	if err != nil {
 		return Result{}, err
 	}
-	return b.change(ctx, rules, change{what: remove, player: player, board: board, anySeason: season != ""}, season, false)
+	r, err := b.change(ctx, rules, change{what: remove, player: player, board: board, anySeason: season != ""}, season, false)
+	b.results.Count("remove", err)
+	return r, err
 }
 
 // maxTries bounds how often a change looks for the season.

@@ -3,6 +3,8 @@ package board
 import (
 	"context"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"switchboard/broker"
 	"switchboard/broker/api"
 	"switchboard/broker/namespace"
@@ -22,7 +24,8 @@ func New(host *broker.Host, opts Options) (broker.Extension, error) {
 // Extension returns the calls, methods and channels of the boards.
 func (b *Boards) Extension() broker.Extension {
 	return broker.Extension{
-		Name: "boards",
+		Name:    "boards",
+		Metrics: []prometheus.Collector{b.results},
 		Calls: []api.Call{
 			{Pattern: "POST /v1/boards/{board}/scores", Scope: api.ScopePush, Handle: b.postScore},
 			{Pattern: "GET /v1/boards/{board}", Scope: api.ScopeRead, Handle: b.getTop},

@@ -148,6 +148,6 @@ func (h *Holds) edit(
 		}
 		return shown, err
 	})
-	h.count(operation, err)
+	h.results.Count(operation, err)
 	return result, err
 }

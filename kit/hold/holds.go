@@ -7,11 +7,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"switchboard/broker"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -30,7 +29,7 @@ import (
 type Holds struct {
 	host    *broker.Host
 	opts    Options
-	results *prometheus.CounterVec
+	results kit.Results
 	changed changes
 }
 
@@ -42,9 +41,7 @@ func New(host *broker.Host, opts Options) (*Holds, error) {
 	}
 	return &Holds{
 		host: host, opts: opts,
-		results: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "switchboard_holds_total", Help: "Operations on holds and sales, by result: ok, or the code of the error.",
-		}, []string{"operation", "result"}),
+		results: kit.NewResults("switchboard_holds_total", "Operations on holds and sales"),
 	}, nil
 }
 
@@ -201,16 +198,5 @@ func (h *Holds) sync(ctx context.Context, v *view, durable bool) error {
 
 // stored reports whether a change with this error is stored.
 func stored(err error) bool { return err == nil || errors.Is(err, queue.ErrNotReplicated) }
-
-// count counts a call.
-func (h *Holds) count(operation string, err error) {
-	result := "ok"
-	if e, ok := errors.AsType[*wire.Error](err); ok {
-		result = string(e.Code)
-	} else if !stored(err) {
-		result = string(wire.Unavailable)
-	}
-	h.results.WithLabelValues(operation, result).Inc()
-}
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

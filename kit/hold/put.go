@@ -65,7 +65,7 @@ func (h *Holds) Put(ctx context.Context, resource string, req PutRequest) (*Stat
 		ids[i], seen[one.ID] = one.ID, true
 	}
 	version, err := retry(ctx, func() (int64, error) { return h.tryPut(ctx, resource, ids, req) })
-	h.count("put", err)
+	h.results.Count("put", err)
 	if !stored(err) {
 		return nil, err
 	}
@@ -225,6 +225,6 @@ func (h *Holds) Delete(ctx context.Context, resource string, version *int64) err
 		_, err = h.write(ctx, v, u, false)
 		return struct{}{}, err
 	})
-	h.count("delete", err)
+	h.results.Count("delete", err)
 	return err
 }

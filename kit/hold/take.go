@@ -36,14 +36,14 @@ type TakeRequest struct {
 // Hold holds all of the places, or none.
 func (h *Holds) Hold(ctx context.Context, resource string, req TakeRequest) (*Hold, error) {
 	result, err := h.take(ctx, resource, Held, req)
-	h.count("hold", err)
+	h.results.Count("hold", err)
 	return result, err
 }
 
 // Sell sells places without a hold.
 func (h *Holds) Sell(ctx context.Context, resource string, req TakeRequest) (*Hold, error) {
 	result, err := h.take(ctx, resource, Sold, req)
-	h.count("sell", err)
+	h.results.Count("sell", err)
 	return result, err
 }
 
