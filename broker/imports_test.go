@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"client/room":           {"client"},
 	"kit/board":             {"internal/redispipe", "internal/state", "internal/wire", "janitor/task", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "kit"},
 	"client/board":          {"client"},
-	"kit/account":           {"internal/payload", "internal/redispipe", "internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/auth", "broker/limit", "broker/namespace", "kit/index"},
+	"kit/account":           {"internal/payload", "internal/redispipe", "internal/state", "internal/wire", "janitor/task", "queue", "broker", "broker/api", "broker/auth", "broker/limit", "broker/namespace", "kit", "kit/index"},
 	"client/account":        {"client"},
 	"kit/scene":             {"internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "janitor/task", "kit/index"},
 	"webhook":               {"internal/backend"},              // backends import it

@@ -9,6 +9,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/auth"
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
 
@@ -23,6 +24,7 @@ type Accounts struct {
 	passwords passwords
 	tokens    *auth.Tokens // verifies the tokens of issue
 	rates     rates
+	results   kit.Results
 
 	challengeKey []byte
 }
@@ -35,7 +37,8 @@ func New(host *broker.Host, o Options) (*Accounts, error) {
 	}
 	a := &Accounts{
 		opts: o, store: o.Store, index: o.Index, host: host, log: host.Logger(),
-		passwords: newPasswords(o), rates: newRates(o), challengeKey: subkey(o.SigningKey, "challenges"),
+		passwords: newPasswords(o), rates: newRates(o), results: kit.NewResults("switchboard_logins_total", "Registrations, logins and renewals"),
+		challengeKey: subkey(o.SigningKey, "challenges"),
 	}
 	if a.store == nil {
 		a.store = HostStore(host)

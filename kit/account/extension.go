@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"switchboard/broker"
 	"switchboard/broker/namespace"
 )
@@ -12,6 +14,7 @@ import (
 func (a *Accounts) Extension() broker.Extension {
 	return broker.Extension{
 		Name: "accounts", Calls: slices.Concat(a.publicCalls(), a.backendCalls()), Run: a.Run,
+		Metrics: []prometheus.Collector{a.results, a.newCollector()},
 		Channels: []broker.ChannelKind{
 			closed(accountPrefix, namespace.KeepForever), closed(namePrefix, namespace.KeepForever),
 		},

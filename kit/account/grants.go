@@ -85,6 +85,12 @@ func (a *Accounts) grant(e *edit, client string) renewalToken {
 // Renew exchanges a renewal token for new tokens. A token that was exchanged before may have been
 // stolen: it ends its login.
 func (a *Accounts) Renew(ctx context.Context, text string, from Caller) (Session, error) {
+	s, err := a.renew(ctx, text, from)
+	a.results.Count("renew", err)
+	return s, err
+}
+
+func (a *Accounts) renew(ctx context.Context, text string, from Caller) (Session, error) {
 	t, err := parseRenewal(text)
 	if err != nil {
 		return Session{}, err

@@ -21,6 +21,12 @@ type Registration struct {
 
 // Register makes an account and logs in to it. The error is conflict if the name is taken.
 func (a *Accounts) Register(ctx context.Context, r Registration, from Caller) (Session, error) {
+	s, err := a.register(ctx, r, from)
+	a.results.Count("register", err)
+	return s, err
+}
+
+func (a *Accounts) register(ctx context.Context, r Registration, from Caller) (Session, error) {
 	if err := checkProfile(r.Nickname, r.Client); err != nil {
 		return Session{}, err
 	}
@@ -100,6 +106,12 @@ type Credentials struct {
 // Login logs in. The error is unauthorized if the name is not known or the password is wrong, and
 // locked if the account is locked.
 func (a *Accounts) Login(ctx context.Context, c Credentials, from Caller) (Session, error) {
+	s, err := a.login(ctx, c, from)
+	a.results.Count("login", err)
+	return s, err
+}
+
+func (a *Accounts) login(ctx context.Context, c Credentials, from Caller) (Session, error) {
 	if err := checkProfile("", c.Client); err != nil {
 		return Session{}, err
 	}

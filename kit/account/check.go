@@ -1,0 +1,250 @@
+package account
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+
+	"switchboard/internal/state"
+	"switchboard/janitor/task"
+	"switchboard/kit/index"
+	"switchboard/queue"
+)
+
+// CheckOptions are the stores that a check reads.
+type CheckOptions struct {
+	Index index.Index
+	// States reads the states of the channels of accounts, as a queue does.
+	States interface {
+		ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
+		// StateChannels returns the channels that have a state.
+		StateChannels(ctx context.Context) iter.Seq2[string, error]
+	}
+}
+
+// Check compares the records of accounts with their names and with the list of accounts. Each
+// difference lasts for a moment while an account is changed. If the process that changes it stops,
+// a broker corrects it within a minute.
+func Check(o CheckOptions) task.Check {
+	return task.Check{Name: "accounts", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
+		c := checker{CheckOptions: o, known: map[string]bool{}, reported: map[task.Finding]bool{}}
+		err := c.run(ctx)
+		return c.found, err
+	}}
+}
+
+// checkBatch is how many channels a check reads at once.
+const checkBatch = 100
+
+// checker is one look of a check.
+type checker struct {
+	CheckOptions
+	known    map[string]bool // the channels that were read
+	found    []task.Finding
+	reported map[task.Finding]bool
+}
+
+func (c *checker) report(channel, remedy, format string, args ...any) {
+	f := task.Finding{Subject: channel, Problem: fmt.Sprintf(format, args...), Remedy: remedy}
+	if !c.reported[f] { // an account is read with its record, and with its name
+		c.reported[f], c.found = true, append(c.found, f)
+	}
+}
+
+func (c *checker) run(ctx context.Context) error {
+	var accounts, names []string
+	for channel, err := range c.States.StateChannels(ctx) {
+		if err != nil {
+			return err
+		}
+		if c.known[channel] {
+			continue
+		}
+		if id, found := strings.CutPrefix(channel, accountPrefix); found {
+			c.known[channel], accounts = true, append(accounts, id)
+		} else if digest, found := strings.CutPrefix(channel, namePrefix); found {
+			c.known[channel], names = true, append(names, digest)
+		}
+		if err := c.flush(ctx, &accounts, &names, checkBatch); err != nil {
+			return err
+		}
+	}
+	if err := c.flush(ctx, &accounts, &names, 1); err != nil {
+		return err
+	}
+	return c.checkCards(ctx)
+}
+
+// flush checks the accounts and the names if there are n of them.
+func (c *checker) flush(ctx context.Context, accounts, names *[]string, n int) error {
+	if len(*accounts) >= n {
+		if err := c.checkAccounts(ctx, *accounts); err != nil {
+			return err
+		}
+		*accounts = (*accounts)[:0]
+	}
+	if len(*names) >= n {
+		if err := c.checkNames(ctx, *names); err != nil {
+			return err
+		}
+		*names = (*names)[:0]
+	}
+	return nil
+}
+
+// checkAccounts compares accounts with their names and cards.
+func (c *checker) checkAccounts(ctx context.Context, ids []string) error {
+	accounts, err := c.readAccounts(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var digests []string
+	for _, a := range accounts {
+		digests = append(digests, named(a.record.value.Name).digest) // "" for guests, which nothing has
+	}
+	holders, err := c.readHolders(ctx, digests)
+	if err != nil {
+		return err
+	}
+	cards, err := c.Index.Get(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	for i, a := range accounts {
+		if !a.exists() {
+			continue
+		}
+		if digests[i] != "" && holders[i] != a.id {
+			c.report(accountPrefix+a.id, "give the account another name, and its name again, by the API",
+				"its record has a name whose %s names %s", namePrefix+digests[i], orNone(holders[i]))
+		}
+		want := card(a.id, a.record.id, &a.record.value)
+		if have := cards[i]; have.Version != want.Version || !maps.Equal(have.Lists, want.Lists) || !bytes.Equal(have.Data, want.Data) {
+			c.report(accountPrefix+a.id, "any change of the account, such as a login, writes the card again",
+				"its card in the list is not that of the record with the id %d", a.record.id)
+		}
+	}
+	return nil
+}
+
+func orNone(id string) string {
+	if id == "" {
+		return "no account"
+	}
+	return "the account " + id
+}
+
+// checkNames finds names whose holder neither has nor claims them.
+func (c *checker) checkNames(ctx context.Context, digests []string) error {
+	holders, err := c.readHolders(ctx, digests)
+	if err != nil {
+		return err
+	}
+	accounts, err := c.readAccounts(ctx, holders) // after the names, see Accounts.holder
+	if err != nil {
+		return err
+	}
+	for i, a := range accounts {
+		owns := a.exists() && named(a.record.value.Name).digest == digests[i]
+		if a.id != "" && !owns && (a.claim.id == 0 || a.claim.value != digests[i]) {
+			c.report(namePrefix+digests[i], "none: another account may take the name",
+				"it names %s, whose record has another name", orNone(a.id))
+		}
+	}
+	return nil
+}
+
+// checkCards finds cards of accounts that have no state.
+func (c *checker) checkCards(ctx context.Context) error {
+	q := index.Query{List: allAccounts}
+	for {
+		page, err := c.Index.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		var ids []string
+		for _, card := range page.Cards {
+			if !c.known[accountPrefix+card.ID] { // it may be new
+				ids = append(ids, card.ID)
+			}
+		}
+		accounts, err := c.readAccounts(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, a := range accounts {
+			if !a.exists() {
+				c.report(accountPrefix+a.id, "remove the id from the keys ix_ of the list, or restore the account from a backup",
+					"it has a card in the list, but no record")
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// readAccounts reads the records and the claims of accounts. An account without an id, or with a
+// malformed record, does not exist.
+func (c *checker) readAccounts(ctx context.Context, ids []string) ([]*snapshot, error) {
+	accounts := make([]*snapshot, len(ids))
+	pages, err := c.read(ctx, accountPrefix, ids, recordField, claimField)
+	if err != nil {
+		return nil, err
+	}
+	for i, fields := range pages {
+		accounts[i] = &snapshot{id: ids[i]}
+		if f := fields[claimField]; f != nil && accounts[i].claim.read(f) != nil {
+			c.report(accountPrefix+ids[i], "the claim ends by itself", "its field %s is malformed", claimField)
+		}
+		if f := fields[recordField]; f != nil && accounts[i].record.read(f) != nil {
+			c.report(accountPrefix+ids[i], "restore the account from a backup", "its field %s is malformed", recordField)
+			accounts[i].record.id = 0
+		}
+		if v := accounts[i].record.value.Version; v > formatVersion {
+			return nil, fmt.Errorf("account %s: its record has version %d, this program knows up to %d", ids[i], v, formatVersion)
+		}
+	}
+	return accounts, nil
+}
+
+// readHolders reads the accounts that names name, "" for none.
+func (c *checker) readHolders(ctx context.Context, digests []string) ([]string, error) {
+	holders := make([]string, len(digests))
+	pages, err := c.read(ctx, namePrefix, digests, idField)
+	if err != nil {
+		return nil, err
+	}
+	for i, fields := range pages {
+		if f := fields[idField]; f != nil && json.Unmarshal(f.Value, &holders[i]) != nil {
+			c.report(namePrefix+digests[i], "remove the field", "its field %s is malformed", idField)
+		}
+	}
+	return holders, nil
+}
+
+// read reads fields of channels in one round trip. A channel without a name has no fields.
+func (c *checker) read(ctx context.Context, prefix string, names []string, fields ...string) ([]map[string]*state.Field, error) {
+	pages := make([]map[string]*state.Field, len(names))
+	var reads []queue.StateRead
+	var at []int
+	for i, name := range names {
+		if name != "" {
+			reads, at = append(reads, queue.StateRead{Channel: prefix + name, Fields: fields}), append(at, i)
+		}
+	}
+	for i, o := range c.States.ReadStates(ctx, reads) {
+		if o.Err != nil {
+			return nil, fmt.Errorf("read %s: %w", reads[i].Channel, o.Err)
+		}
+		pages[at[i]] = map[string]*state.Field{}
+		for _, f := range o.Value.Fields {
+			pages[at[i]][f.Name] = f.Field
+		}
+	}
+	return pages, nil
+}
