@@ -31,7 +31,7 @@ var damages = map[string]func(f *fixture, t *testing.T, scores, players string) 
 	"has the wrong type": func(f *fixture, t *testing.T, _, players string) error {
 		return f.store.Redis.Set(t.Context(), players, "", 0).Err()
 	},
-	"the field top does not show": setTop(state.Op{Kind: state.Set, Value: []byte(`{"entries":[{"player":"bob","score":9}]}`)}),
+	"the field top does not show": setTop(state.Op{Kind: state.Set, Value: []byte(`{"entries":[{"player":"amy","score":10},{"player":"bob","score":9},{"player":"cat","score":7}]}`)}),
 	"the field top is malformed":  setTop(state.Op{Kind: state.Set, Value: []byte(`[]`)}),
 	"the field top is absent":     setTop(state.Op{Kind: state.Delete}),
 }
