@@ -20,8 +20,8 @@ func NewResults(name, help string) Results {
 	}, []string{"operation", "result"})}
 }
 
-// Count counts an operation. One that is stored but not replicated is ok. An error without a code is
-// unavailable.
+// Count counts an operation. One that is stored but not replicated is ok. An error without a code
+// is unavailable.
 func (r Results) Count(operation string, err error) {
 	result := "ok"
 	if e, ok := errors.AsType[*wire.Error](err); ok {

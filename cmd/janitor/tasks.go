@@ -7,6 +7,8 @@ import (
 	"switchboard/internal/redispipe"
 	"switchboard/janitor"
 	"switchboard/janitor/task"
+	"switchboard/kit/account"
+	"switchboard/kit/board"
 	"switchboard/kit/hold"
 	"switchboard/kit/index"
 	"switchboard/kit/room"
@@ -21,6 +23,8 @@ func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Log
 		janitor.CheckStates(q, log),
 		room.Check(roomOptions(q, pipe, prefix)),
 		hold.Check(holdOptions(q, pipe, prefix)),
+		board.Check(board.CheckOptions{Store: board.NewRedis(pipe, prefix), States: q}),
+		account.Check(account.CheckOptions{Index: index.NewRedis(pipe, prefix, setup.AccountIndex), States: q}),
 	}
 	return append(all, scene.Checks(q, index.NewRedis(pipe, prefix, setup.SceneIndex))...)
 }

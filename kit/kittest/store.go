@@ -79,8 +79,8 @@ func (s Store) Index(name string) index.Index {
 	return index.NewRedis(s.Pipe, s.Prefix, name)
 }
 
-// Start runs a broker until the test ends, and returns when it is ready. options changes the options
-// of the broker; nil changes nothing.
+// Start runs a broker until the test ends, and returns when it is ready. options changes the
+// options of the broker; nil changes nothing.
 func (s Store) Start(t testing.TB, options func(*broker.Options)) *Broker {
 	t.Helper()
 	b := start(t, s.StoreOptions, func(o *broker.Options) {

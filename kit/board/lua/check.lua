@@ -5,10 +5,10 @@
 -- ARGV[1] entries, to read the entries of KEYS[1], or players, for those of KEYS[2]
 -- ARGV[2] the cursor of the page, 0 for the first one
 -- ARGV[3] about how many records the page has
--- returns the next cursor, 0 after the last page; when KEYS[1] and KEYS[2] end, Unix ms, -1 for never
---         and -2 without a key; the next arrival, or ''; then for each entry its member, its place and
---         the record of its player, or ''; or for each player the name, the record, and the place of
---         its entry, or ''
+-- returns the next cursor, 0 after the last page; when KEYS[1] and KEYS[2] end, Unix ms, -1 for
+--         never and -2 without a key; the next arrival, or ''; then for each entry its member, its
+--         place and the record of its player, or ''; or for each player the name, the record, and
+--         the place of its entry, or ''
 -- cost O(log n) for each record of the page. A small key is one page
 
 local call = redis.call
