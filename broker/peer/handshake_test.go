@@ -137,7 +137,8 @@ func TestWrongSecret(t *testing.T) {
 	if err := a.Call(t.Context(), "b", "echo", nil, nil); !errors.Is(err, errUnproven) {
 		t.Errorf("call: %v", err)
 	}
-	if reason := <-b.refused; reason != RefusedNoProof {
+	// The end of the dialer's connection may also end the context of the handshake.
+	if reason := <-b.refused; reason != RefusedNoProof && reason != RefusedLate {
 		t.Errorf("refused because %s", reason)
 	}
 }

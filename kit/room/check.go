@@ -36,7 +36,8 @@ func Check(o CheckOptions) task.Check {
 		if err := c.checkCards(ctx); err != nil {
 			return nil, err
 		}
-		return c.found, c.checkLobbies(ctx)
+		err := c.checkLobbies(ctx)
+		return c.found, err
 	}}
 }
 
