@@ -42,6 +42,8 @@ type Brokers struct {
 	List []*Broker
 	// Memory is set if the store is in memory. Its clock moves when Advance is called, too.
 	Memory bool
+	// Cluster is set if the store is a Redis Cluster.
+	Cluster bool
 
 	ahead  atomic.Int64           // how far the clock of the store is ahead, in memory
 	before atomic.Pointer[func()] // see Before
@@ -108,7 +110,7 @@ func Each(t *testing.T, n int, options func(*broker.Options), test func(*testing
 	} {
 		t.Run(name, func(t *testing.T) {
 			prefix := newPrefix()
-			b := new(Brokers)
+			b := &Brokers{Cluster: name == "cluster"}
 			for range n {
 				b.List = append(b.List, start(t, openRedis(client(t), prefix, registry.Options{}).StoreOptions, options))
 			}
