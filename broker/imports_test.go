@@ -28,7 +28,6 @@ var mayImport = map[string][]string{
 	"kit":                   {"internal/wire", "queue"},
 	"kit/index":             {"internal/redispipe"},
 	"kit/hold":              {"internal/payload", "internal/state", "internal/wire", "queue", "events", "janitor/task", "kit", "kit/index", "broker", "broker/api", "broker/namespace", "broker/session"},
-	"kit/hold":              {"internal/payload", "internal/state", "internal/wire", "queue", "events", "janitor/task", "kit/index", "broker", "broker/api", "broker/namespace", "broker/session"},
 	"kit/kittest":           {"broker", "client", "internal/await", "internal/redispipe", "internal/redistest", "queue", "registry", "kit/index"},
 	"kit/room":              {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker", "broker/api", "broker/delivery", "broker/namespace", "broker/session", "kit/index", "janitor/task"},
 	"client/room":           {"client"},
