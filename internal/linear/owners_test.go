@@ -127,7 +127,8 @@ func (c contents) endServer(server string, now int64) {
 	}
 }
 
-// unsubscribe ends the ownership of all fields of a connection.
+// unsubscribe ends the ownership of all fields of a connection, except those whose grace never ends:
+// they stay, and are away if they have no other connected owner.
 func (c contents) unsubscribe(conn state.Connection, now int64) {
 	s, found := c.sessions[conn.Client]
 	if !found || s.generation > conn.Generation {
@@ -136,7 +137,7 @@ func (c contents) unsubscribe(conn state.Connection, now int64) {
 	for _, name := range c.ownedBy(conn.Client) {
 		f, found := c.fields[name]
 		switch {
-		case !found: // it has ended with its parent
+		case !found || f.grace == state.AwayStays: // it has ended with its parent, or it stays
 		case len(f.owners) == 1:
 			c.remove(name)
 		default:
@@ -148,6 +149,7 @@ func (c contents) unsubscribe(conn state.Connection, now int64) {
 	if s.generation < conn.Generation || !s.ended {
 		c.sessions[conn.Client] = session{generation: conn.Generation - 1, ended: true}
 	}
+	c.checkOwners(now, c.ownedBy(conn.Client)...)
 }
 
 // disown ends the ownership of a client, or of all clients if client is "". A field without owners

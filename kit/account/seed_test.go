@@ -108,10 +108,11 @@ func TestLoginByChallenge(t *testing.T) {
 		wantCode(t, err, wire.Unauthorized)
 		_, _, err = challenge(t, a, b, "nobody", "another secret")
 		wantCode(t, err, wire.Unauthorized)
-		sent.Challenge = "A" + sent.Challenge[1:]
+		other := "A"
 		if sent.Challenge[0] == 'A' {
-			sent.Challenge = "B" + sent.Challenge[1:]
+			other = "B"
 		}
+		sent.Challenge = other + sent.Challenge[1:]
 		_, err = a.Login(t.Context(), sent, here)
 		wantCode(t, err, wire.BadRequest)
 		for _, bad := range []string{"", "n,,n=amy", "p=tls-unique,,n=amy,r=abc", "x", "n,,n=,r=abc"} {
