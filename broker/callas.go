@@ -35,13 +35,10 @@ func (h *Host) CallAs(ctx context.Context, server, client, name string, in, out 
 	}
 	q := asCall{client, name, data}
 	var answer asAnswer
-	switch {
-	case server == h.b.ID():
+	if server == h.b.ID() {
 		answer, err = h.b.callAs(ctx, q)
-	case h.b.Live(server):
-		err = h.b.call(ctx, server, callAs, q, &answer)
-	default:
-		err = errNotConnected(client)
+	} else if err = h.b.call(ctx, server, callAs, q, &answer); err == nil && answer.Result == nil && answer.Code == "" {
+		err = errNotConnected(client) // the server is not live
 	}
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (a api) describeClient(ctx context.Context, client string) (any, error) {
 	if !c.Since.IsZero() {
 		answer.Since = c.Since.UnixMilli()
 	}
-	if c.Server != "" && a.Cluster.Live(c.Server) {
+	if c.Server != "" {
 		if answer.Connection, err = a.Cluster.Connection(ctx, c.Server, client); err != nil {
 			return nil, err
 		}
