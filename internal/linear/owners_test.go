@@ -127,8 +127,8 @@ func (c contents) endServer(server string, now int64) {
 	}
 }
 
-// unsubscribe ends the ownership of all fields of a connection, except those whose grace never ends:
-// they stay, and are away if they have no other connected owner.
+// unsubscribe ends the ownership of all fields of a connection. Fields whose grace never ends stay,
+// and are away if they have no other connected owner.
 func (c contents) unsubscribe(conn state.Connection, now int64) {
 	s, found := c.sessions[conn.Client]
 	if !found || s.generation > conn.Generation {
