@@ -43,7 +43,8 @@ func Check(o CheckOptions) task.Check {
 				}
 			}
 		}
-		return c.found, c.checkCards(ctx)
+		err := c.checkCards(ctx)
+		return c.found, err
 	}}
 }
 
