@@ -127,7 +127,8 @@ func (l *Links) checkProof(ctx context.Context, conn *websocket.Conn, link auth.
 	if l.opts.Secret.Open() {
 		return ""
 	}
-	ctx, stop := context.WithTimeout(ctx, handshakeTime)
+	// A dialer that has closed the connection may have ended the request's context, but is not late.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), handshakeTime)
 	defer stop()
 	defer l.handshakes.begin(stop)()
 	conn.SetReadLimit(sha256.Size) // a proof is an HMAC-SHA256

@@ -137,8 +137,7 @@ func TestWrongSecret(t *testing.T) {
 	if err := a.Call(t.Context(), "b", "echo", nil, nil); !errors.Is(err, errUnproven) {
 		t.Errorf("call: %v", err)
 	}
-	// The end of the dialer's connection may also end the context of the handshake.
-	if reason := <-b.refused; reason != RefusedNoProof && reason != RefusedLate {
+	if reason := <-b.refused; reason != RefusedNoProof {
 		t.Errorf("refused because %s", reason)
 	}
 }
