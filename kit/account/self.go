@@ -2,7 +2,9 @@ package account
 
 import (
 	"context"
+	"errors"
 
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
@@ -68,13 +70,21 @@ func (a *Accounts) takeName(ctx context.Context, s *snapshot, n name, change fun
 	if err != nil {
 		return nil, err
 	}
-	return a.edit(ctx, s.id, func(e *edit) error {
+	e, err := a.edit(ctx, s.id, func(e *edit) error {
 		if e.claim.id != claim {
 			return errSlow()
 		}
 		e.takeName(n, claim)
 		return change(e)
 	})
+	if _, refused := errors.AsType[*wire.Error](err); refused {
+		// The next rename of the account need not wait until the claim ends. A conflict means that
+		// another one has the claim.
+		if _, e := a.changeClaim(ctx, s, claim, state.Op{Field: claimField, Kind: state.Delete}); e != nil && !isConflict(e) {
+			a.log.Warn().Err(e).Msg("accounts: a claim that is not used ends later")
+		}
+	}
+	return e, err
 }
 
 // Upgrade gives a guest a name and a password.
