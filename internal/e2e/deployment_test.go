@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -32,6 +33,7 @@ type deployOptions struct {
 	env          []string // more variables of the brokers
 	defaultTimes bool     // leases and the janitor have the times of production
 	redis        string   // URL of the Redis; "" starts one
+	webhooks     []string // variables of the brokers and of the janitor
 }
 
 // deploy starts Redis, n brokers and a janitor. Leases are short, so that the others notice the
@@ -52,14 +54,16 @@ func deployWith(ctx context.Context, t *testing.T, n int, o deployOptions) *depl
 		name := fmt.Sprintf("b%d", i)
 		cmd := command("broker", "--name", name, "--redis", o.redis, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
 			"--log-format", "json")
-		cmd.Env = append(cmd.Env, o.env...)
+		cmd.Env = slices.Concat(cmd.Env, o.env, o.webhooks)
 		d.brokers = append(d.brokers, &instance{process: start(t, name, cmd, nil)})
 	}
 	args := []string{"--redis", o.redis, "--log-format", "json"}
 	if !o.defaultTimes {
 		args = append(args, "--servers-every", "300ms", "--queues-every", "300ms")
 	}
-	d.janitor = start(t, "janitor", command("janitor", args...), nil)
+	cmd := command("janitor", args...)
+	cmd.Env = append(cmd.Env, o.webhooks...)
+	d.janitor = start(t, "janitor", cmd, nil)
 	for _, b := range d.brokers {
 		b.awaitPorts(ctx, t)
 		b.id = b.logged(ctx, t, "joined", "server")

@@ -32,13 +32,12 @@ type webhookReceiver struct {
 
 func startReceiver(t *testing.T) *webhookReceiver {
 	receiver := &webhookReceiver{ids: map[string]bool{}, events: map[string][]string{}}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	receiver.url = startBackend(t, func(r *http.Request) error {
 		var delivery struct {
 			Events []struct{ ID, Type, User, Channel string }
 		}
 		if err := signedreq.Decode(r, webhookSecret, &delivery); err != nil {
-			t.Error(err)
-			return
+			return err
 		}
 		receiver.mu.Lock()
 		defer receiver.mu.Unlock()
@@ -48,9 +47,8 @@ func startReceiver(t *testing.T) *webhookReceiver {
 				receiver.events[e.User+e.Channel] = append(receiver.events[e.User+e.Channel], e.Type)
 			}
 		}
-	}))
-	t.Cleanup(s.Close)
-	receiver.url = s.URL
+		return nil
+	})
 	return receiver
 }
 
@@ -204,4 +202,15 @@ func TestUndeliveredWebhooks(t *testing.T) {
 	if _, err := keytable.Check(ctx, server.Client(t)); err != nil {
 		t.Error(err)
 	}
+}
+
+// startBackend starts an HTTP server that hands each POST to receive. It returns the server's URL.
+func startBackend(t *testing.T, receive func(*http.Request) error) string {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if err := receive(r); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
 }
