@@ -1,4 +1,3 @@
-// Package kit has what the packages under it share.
 package kit
 
 import (

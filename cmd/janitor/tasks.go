@@ -7,6 +7,7 @@ import (
 	"switchboard/internal/redispipe"
 	"switchboard/janitor"
 	"switchboard/janitor/task"
+	"switchboard/kit"
 	"switchboard/kit/account"
 	"switchboard/kit/board"
 	"switchboard/kit/hold"
@@ -19,27 +20,28 @@ import (
 // checks returns what `janitor check` runs. A package whose records can differ adds its checks
 // here. Those of the kit find nothing if no broker has ever had the package.
 func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Logger) []task.Check {
+	lists := listStores(q, pipe, prefix)
 	all := []task.Check{
 		janitor.CheckStates(q, log),
-		room.Check(roomOptions(q, pipe, prefix)),
-		hold.Check(holdOptions(q, pipe, prefix)),
+		room.Check(lists(setup.RoomIndex)),
+		hold.Check(lists(setup.HoldIndex)),
 		board.Check(board.CheckOptions{Store: board.NewRedis(pipe, prefix), States: q}),
-		account.Check(account.CheckOptions{Index: index.NewRedis(pipe, prefix, setup.AccountIndex), States: q}),
+		account.Check(lists(setup.AccountIndex)),
 	}
-	return append(all, scene.Checks(q, index.NewRedis(pipe, prefix, setup.SceneIndex))...)
+	return append(all, scene.Checks(q, lists(setup.SceneIndex).Index)...)
 }
 
 // rounds returns the rounds of packages that the janitor does not know. The kit's own rounds run in
 // the brokers, because only they can notify subscribers; these note the rooms and the
 // resources of holds whose cards a failover has lost.
 func rounds(q *queue.Redis, pipe *redispipe.Pipe, prefix string) []task.Round {
-	return []task.Round{room.Restore(roomOptions(q, pipe, prefix)), hold.Restore(holdOptions(q, pipe, prefix))}
+	lists := listStores(q, pipe, prefix)
+	return []task.Round{room.Restore(lists(setup.RoomIndex)), hold.Restore(lists(setup.HoldIndex))}
 }
 
-func holdOptions(q *queue.Redis, pipe *redispipe.Pipe, prefix string) hold.CheckOptions {
-	return hold.CheckOptions{Index: index.NewRedis(pipe, prefix, setup.HoldIndex), States: q}
-}
-
-func roomOptions(q *queue.Redis, pipe *redispipe.Pipe, prefix string) room.CheckOptions {
-	return room.CheckOptions{Index: index.NewRedis(pipe, prefix, setup.RoomIndex), States: q}
+// listStores returns a function that returns the stores of the index with a name.
+func listStores(q *queue.Redis, pipe *redispipe.Pipe, prefix string) func(name string) kit.CheckOptions {
+	return func(name string) kit.CheckOptions {
+		return kit.CheckOptions{Index: index.NewRedis(pipe, prefix, name), States: q}
+	}
 }

@@ -5,31 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"strings"
 
 	"switchboard/internal/state"
 	"switchboard/janitor/task"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
 
-// CheckOptions are the stores that a check reads.
-type CheckOptions struct {
-	Index index.Index
-	// States reads the states of the channels of accounts, as a queue does.
-	States interface {
-		ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
-		// StateChannels returns the channels that have a state.
-		StateChannels(ctx context.Context) iter.Seq2[string, error]
-	}
-}
-
 // Check compares the records of accounts with their names and with the list of accounts. Each
 // difference lasts for a moment while an account is changed. If the process that changes it stops,
 // a broker corrects it within a minute.
-func Check(o CheckOptions) task.Check {
+func Check(o kit.CheckOptions) task.Check {
 	return task.Check{Name: "accounts", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
 		c := checker{CheckOptions: o, known: map[string]bool{}, reported: map[task.Finding]bool{}}
 		err := c.run(ctx)
@@ -42,7 +31,7 @@ const checkBatch = 100
 
 // checker is one look of a check.
 type checker struct {
-	CheckOptions
+	kit.CheckOptions
 	known    map[string]bool // the channels that were read
 	found    []task.Finding
 	reported map[task.Finding]bool
@@ -160,14 +149,12 @@ func (c *checker) checkNames(ctx context.Context, digests []string) error {
 
 // checkCards finds cards of accounts that have no state.
 func (c *checker) checkCards(ctx context.Context) error {
-	q := index.Query{List: allAccounts}
-	for {
-		page, err := c.Index.List(ctx, q)
+	for cards, err := range index.Pages(ctx, c.Index, index.Query{List: allAccounts}) {
 		if err != nil {
 			return err
 		}
 		var ids []string
-		for _, card := range page.Cards {
+		for _, card := range cards {
 			if !c.known[accountPrefix+card.ID] { // it may be new
 				ids = append(ids, card.ID)
 			}
@@ -182,10 +169,8 @@ func (c *checker) checkCards(ctx context.Context) error {
 					"it has a card in the list, but no record")
 			}
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return nil
-		}
 	}
+	return nil
 }
 
 // readAccounts reads the records and the claims of accounts. An account without an id, or with a

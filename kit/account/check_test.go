@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"switchboard/internal/state"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
 	"switchboard/queue"
@@ -22,7 +23,7 @@ func TestCheck(t *testing.T) {
 			return
 		}
 		a, _ := start(t, s, nil)
-		check := Check(CheckOptions{Index: s.Index("accounts"), States: s.Queue.(*queue.Redis)})
+		check := Check(kit.CheckOptions{Index: s.Index("accounts"), States: s.Queue.(*queue.Redis)})
 		find := func() (lines []string) {
 			found, err := check.Find(t.Context())
 			if err != nil {

@@ -3,13 +3,12 @@ package account
 import (
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"switchboard/broker/api"
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // calls are the calls of backends.
@@ -20,7 +19,7 @@ func (s *Sessions) calls() []api.Call {
 		}},
 		{Pattern: "PUT /v1/sessions/{user}", Scope: api.ScopePush, Handle: s.put},
 		{Pattern: "DELETE /v1/sessions/{user}", Scope: api.ScopePush, Handle: func(r *http.Request) (any, error) {
-			m, err := match(r.Header)
+			m, err := kit.ParseMatch(r.Header)
 			if err != nil {
 				return nil, err
 			}
@@ -31,7 +30,7 @@ func (s *Sessions) calls() []api.Call {
 
 // put stores the body, a JSON value, for the seconds that the query names.
 func (s *Sessions) put(r *http.Request) (any, error) {
-	m, err := match(r.Header)
+	m, err := kit.ParseMatch(r.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -44,22 +43,4 @@ func (s *Sessions) put(r *http.Request) (any, error) {
 		return nil, wire.Errorf(wire.BadRequest, "the body cannot be read")
 	}
 	return s.Put(r.Context(), r.PathValue("user"), body, time.Duration(ttl)*time.Second, m)
-}
-
-// match reads the conditions of a request (RFC 9110 §13.1): If-Match with a version or *, and
-// If-None-Match with *.
-func match(h http.Header) (m Match, err error) {
-	want, none := h.Get("If-Match"), h.Get("If-None-Match")
-	switch {
-	case want != "" && none != "":
-		return m, wire.Errorf(wire.BadRequest, "If-Match and If-None-Match exclude each other")
-	case none != "" && none != "*":
-		return m, wire.Errorf(wire.BadRequest, "If-None-Match: want *")
-	case want == "" || want == "*":
-		return Match{Exists: want == "*", Absent: none == "*"}, nil
-	}
-	if m.Version, err = strconv.ParseInt(strings.Trim(want, `"`), 10, 64); err != nil || m.Version <= 0 {
-		return m, wire.Errorf(wire.BadRequest, "If-Match: want the version of a session, or *")
-	}
-	return m, nil
 }

@@ -12,6 +12,7 @@ import (
 	"switchboard/internal/payload"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 const (
@@ -70,15 +71,8 @@ type Document struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// Match is a condition on the document before a change. The zero value is met always.
-type Match struct {
-	Version int64 // the document has this version
-	Exists  bool  // there is a document
-	Absent  bool  // there is no document
-}
-
-// conditions returns the conditions of an update.
-func (m Match) conditions() []state.Condition {
+// conditions returns the conditions of an update of the document.
+func conditions(m kit.Match) []state.Condition {
 	switch {
 	case m.Version != 0:
 		return []state.Condition{{Field: sessionField, Kind: state.IsID, ID: m.Version}}
@@ -113,7 +107,7 @@ func (s *Sessions) read(ctx context.Context, user string) (d Document, ok bool, 
 
 // Put stores the document of a user for a time. Zero means SessionOptions.TTL. If the condition is
 // not met, the error is a conflict with the current document, or null, as its data.
-func (s *Sessions) Put(ctx context.Context, user string, data []byte, ttl time.Duration, m Match) (Document, error) {
+func (s *Sessions) Put(ctx context.Context, user string, data []byte, ttl time.Duration, m kit.Match) (Document, error) {
 	if err := checkUser(user); err != nil {
 		return Document{}, err
 	}
@@ -131,7 +125,7 @@ func (s *Sessions) Put(ctx context.Context, user string, data []byte, ttl time.D
 }
 
 // Delete removes the document of a user. It does nothing if there is none.
-func (s *Sessions) Delete(ctx context.Context, user string, m Match) error {
+func (s *Sessions) Delete(ctx context.Context, user string, m kit.Match) error {
 	if err := checkUser(user); err != nil {
 		return err
 	}
@@ -139,9 +133,9 @@ func (s *Sessions) Delete(ctx context.Context, user string, m Match) error {
 	return err
 }
 
-func (s *Sessions) change(ctx context.Context, user string, op state.Op, m Match, keep time.Duration) (int64, error) {
+func (s *Sessions) change(ctx context.Context, user string, op state.Op, m kit.Match, keep time.Duration) (int64, error) {
 	u := newUpdate()
-	u.Ops, u.If, u.Keep = append(u.Ops, op), m.conditions(), keep
+	u.Ops, u.If, u.Keep = append(u.Ops, op), conditions(m), keep
 	id, err := s.store.Change(ctx, sessionPrefix+user, u, s.durable)
 	if !isConflict(err) {
 		return id, err

@@ -7,6 +7,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/internal/await"
+	"switchboard/kit"
 	"switchboard/kit/kittest"
 )
 
@@ -50,7 +51,7 @@ func TestSessions(t *testing.T) {
 		b.OK(t, "DELETE", path, "")
 		b.Refused(t, "not_found", "GET", path, "")
 
-		ok[Document](t)(sessions.Put(t.Context(), "amy", []byte(`1`), time.Millisecond, Match{}))
+		ok[Document](t)(sessions.Put(t.Context(), "amy", []byte(`1`), time.Millisecond, kit.Match{}))
 		await.True(t, "the session has ended", func() bool {
 			return b.Call(t, "GET", path, "", nil) == 404
 		})
@@ -65,9 +66,9 @@ func TestSessionRaces(t *testing.T) {
 			sessions, _ = NewSessions(h, SessionOptions{})
 			return sessions.Extension(), nil
 		}))
-		for _, m := range []func() Match{
-			func() Match { return Match{Absent: true} },
-			func() Match { return Match{Version: ok[Document](t)(sessions.Get(t.Context(), "amy")).Version} },
+		for _, m := range []func() kit.Match{
+			func() kit.Match { return kit.Match{Absent: true} },
+			func() kit.Match { return kit.Match{Version: ok[Document](t)(sessions.Get(t.Context(), "amy")).Version} },
 		} {
 			match := m()
 			errs := parallel(8, func(i int) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,20 +13,15 @@ import (
 
 	"switchboard/internal/redispipe"
 	"switchboard/janitor/task"
-	"switchboard/queue"
+	"switchboard/kit"
 )
 
 var checkScript = redispipe.MustScript(luaFiles, "check")
 
 // CheckOptions are the stores that a check reads.
 type CheckOptions struct {
-	Store *Redis
-	// States reads the states of channels, as a queue does.
-	States interface {
-		ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
-		// StateChannels returns the channels that have a state.
-		StateChannels(ctx context.Context) iter.Seq2[string, error]
-	}
+	Store  *Redis
+	States kit.States
 }
 
 // Check compares the records of all boards: each entry with the score and the arrival of its

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"switchboard/broker/api"
-	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // calls returns the HTTP calls.
@@ -36,7 +34,7 @@ func (h *Holds) putCall(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var err error
-	if req.Version, err = version(r); err != nil {
+	if req.Match, err = kit.ParseMatch(r.Header); err != nil {
 		return nil, err
 	}
 	return answer(h.Put(r.Context(), r.PathValue("resource"), req))
@@ -47,11 +45,11 @@ func (h *Holds) getCall(r *http.Request) (any, error) {
 }
 
 func (h *Holds) deleteCall(r *http.Request) (any, error) {
-	v, err := version(r)
+	match, err := kit.ParseMatch(r.Header)
 	if err != nil {
 		return nil, err
 	}
-	return answer(struct{}{}, h.Delete(r.Context(), r.PathValue("resource"), v))
+	return answer(struct{}{}, h.Delete(r.Context(), r.PathValue("resource"), match))
 }
 
 func (h *Holds) queryCall(r *http.Request) (any, error) {
@@ -104,21 +102,4 @@ func (h *Holds) userCall(r *http.Request) (any, error) {
 	}
 	list, err := h.Of(r.Context(), r.PathValue("resource"), user)
 	return answer(map[string]any{"holds": list}, err)
-}
-
-// version returns the version that If-Match or If-None-Match asks for (RFC 9110 §13.1), or nil. It
-// is the id in quotes; the quotes may be missing. If-None-Match: * is version 0, no resource.
-func version(r *http.Request) (*int64, error) {
-	if r.Header.Get("If-None-Match") == "*" {
-		return new(int64), nil
-	}
-	text := r.Header.Get("If-Match")
-	if text == "" {
-		return nil, nil
-	}
-	n, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64)
-	if err != nil || n <= 0 {
-		return nil, wire.Errorf(wire.BadRequest, "If-Match: %.40q is not a version", text)
-	}
-	return &n, nil
 }

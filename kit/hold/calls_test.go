@@ -42,10 +42,12 @@ func TestCalls(t *testing.T) {
 			return a
 		}
 		call(404, "GET play-7", "")
+		call(409, "PUT play-7", `{"seats":["A1..A5"]}`, "If-Match", "*")
 		version = call(200, "PUT play-7", `{"seats":["A1..A5"]}`, "If-None-Match", "*").Version
 		call(409, "PUT play-7", `{"seats":["A1..A6"]}`, "If-None-Match", "*")
-		version = call(200, "PUT play-7", `{"seats":["A1..A6"]}`, "If-Match", fmt.Sprintf("%q", fmt.Sprint(version))).Version
+		call(200, "PUT play-7", `{"seats":["A1..A6"]}`, "If-Match", fmt.Sprintf("%q", fmt.Sprint(version)))
 		call(400, "PUT play-7", `{"seats":["A1..A6"]}`, "If-Match", "x")
+		version = call(200, "PUT play-7", `{"seats":["A1..A6"]}`, "If-Match", "*").Version
 		call(400, "PUT play-7", `{"chairs":["A1..A6"]}`)
 		call(200, "POST play-7/holds", `{"id":"o1","user":"bob","seats":["A1","A2"]}`)
 		call(409, "POST play-7/holds", `{"id":"o2","user":"amy","seats":["A2"]}`)

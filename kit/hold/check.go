@@ -4,32 +4,21 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"switchboard/internal/state"
 	"switchboard/janitor/task"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
 
-// CheckOptions are the stores that a check reads.
-type CheckOptions struct {
-	Index index.Index
-	// States reads the states of channels, as a queue does.
-	States interface {
-		StateReader
-		// StateChannels returns the channels that have a state.
-		StateChannels(ctx context.Context) iter.Seq2[string, error]
-	}
-}
-
 // Check compares the seats of all resources with the records of holds and sales, and the cards of
 // the index with the resources. Differences of cards last for some seconds after a change, and so
 // do all differences of a state that changes between the reads of its pages.
-func Check(o CheckOptions) task.Check {
+func Check(o kit.CheckOptions) task.Check {
 	return task.Check{Name: "holds", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
 		c := checker{CheckOptions: o, known: map[string]bool{}}
 		for channel, err := range o.States.StateChannels(ctx) {
@@ -50,7 +39,7 @@ func Check(o CheckOptions) task.Check {
 
 // checker is one look of a check.
 type checker struct {
-	CheckOptions
+	kit.CheckOptions
 	known map[string]bool // the resources that have a channel
 	found []task.Finding
 }
@@ -197,14 +186,12 @@ func (c *checker) compareCards(ctx context.Context, names ...string) error {
 
 // checkCards finds cards of resources that have no state.
 func (c *checker) checkCards(ctx context.Context) error {
-	q := index.Query{List: allList, Limit: batchSize}
-	for {
-		page, err := c.Index.List(ctx, q)
+	for cards, err := range index.Pages(ctx, c.Index, index.Query{List: allList, Limit: batchSize}) {
 		if err != nil {
 			return err
 		}
 		var names []string
-		for _, card := range page.Cards {
+		for _, card := range cards {
 			if !c.known[card.ID] {
 				names = append(names, card.ID)
 			}
@@ -212,8 +199,6 @@ func (c *checker) checkCards(ctx context.Context) error {
 		if err := c.compareCards(ctx, names...); err != nil { // a resource may be new
 			return err
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return nil
-		}
 	}
+	return nil
 }

@@ -1,24 +1,17 @@
 package hold_test
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
 
 	"switchboard/broker"
 	"switchboard/internal/state"
+	"switchboard/kit"
 	"switchboard/kit/hold"
 	"switchboard/kit/index"
 )
-
-// channels lists the channels with a state, as a queue over Redis does.
-type channels interface {
-	hold.StateReader
-	StateChannels(ctx context.Context) iter.Seq2[string, error]
-}
 
 // spoilt are changes by hand of a resource with the seats A1 to A3, of which A1 is held by bob with
 // the id h, and A2 is sold with the id s. Each has the problems that the check must find.
@@ -60,7 +53,7 @@ func TestCheck(t *testing.T) {
 			s.t.Skip("the janitor has no access to the memory of a broker")
 		}
 		t, ctx := s.t, s.t.Context()
-		check := hold.Check(hold.CheckOptions{Index: lists, States: s.queue.(channels)})
+		check := hold.Check(kit.CheckOptions{Index: lists, States: s.queue.(kit.States)})
 		found := func() (problems []string) {
 			list, err := check.Find(ctx)
 			ok(t, err)
@@ -101,7 +94,7 @@ func TestCheck(t *testing.T) {
 		equal(t, "problems", strings.Join(found(), "\n"), strings.Join(want, "\n"))
 		for name := range spoilt {
 			if name != "removed" && name != "fine" {
-				ok(t, s.at(0).Delete(ctx, name, nil))
+				ok(t, s.at(0).Delete(ctx, name, kit.Match{}))
 			}
 		}
 		ok(t, s.at(0).Round(ctx))
@@ -123,7 +116,7 @@ func TestCheck(t *testing.T) {
 		if got := found(); !slices.Contains(got, "fine: it has no card") {
 			t.Errorf("found %q, want no card", got)
 		}
-		restored, err := hold.Restore(hold.CheckOptions{Index: lists, States: s.queue.(channels)}).Do(ctx)
+		restored, err := hold.Restore(kit.CheckOptions{Index: lists, States: s.queue.(kit.States)}).Do(ctx)
 		ok(t, err)
 		if restored < 1 {
 			t.Errorf("%d resources were restored", restored)
@@ -131,7 +124,7 @@ func TestCheck(t *testing.T) {
 		ok(t, lists.Schedule(ctx, 0, "none"))
 		ok(t, s.at(2).Round(ctx))
 		equal(t, "problems after the round", fmt.Sprint(found()), "[removed: there are fields, but no resource]")
-		ok(t, s.at(0).Delete(ctx, "fine", nil))
+		ok(t, s.at(0).Delete(ctx, "fine", kit.Match{}))
 		ok(t, s.at(0).Round(ctx))
 	})
 }

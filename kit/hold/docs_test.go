@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/kit"
 	"switchboard/kit/hold"
 )
 
@@ -66,7 +67,7 @@ func TestCost(t *testing.T) {
 				_, err := h.Statuses(ctx, []string{show, "a", "b"})
 				return nil, err
 			}},
-			{"delete", 1, 1, func() (*hold.Hold, error) { return nil, h.Delete(ctx, show, nil) }},
+			{"delete", 1, 1, func() (*hold.Hold, error) { return nil, h.Delete(ctx, show, kit.Match{}) }},
 		} {
 			reads, changes := s.Reads.Load(), s.Changes.Load()
 			_, err := op.call()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"switchboard/events"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -19,15 +20,10 @@ type ExpiredEvent struct {
 	Seats    []string    `json:"seats"`
 }
 
-// StateReader reads states, as a queue does.
-type StateReader interface {
-	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
-}
-
 // Events returns a function for events.Options.Translate. It makes an ExpiredEvent of each hold
 // that has expired. The record of the hold, which lives longer, has the user and the seats. They
 // are missing if the record was forgotten or the resource was deleted meanwhile.
-func Events(reader StateReader) events.Translate {
+func Events(reader kit.StateReader) events.Translate {
 	return func(ctx context.Context, channel string, messages []events.EndedMessage) ([]events.OwnEvent, bool, error) {
 		resource, ours := strings.CutPrefix(channel, channelPrefix)
 		if !ours {
@@ -55,7 +51,7 @@ func Events(reader StateReader) events.Translate {
 }
 
 // addFacts adds the users and the seats of the records to the events.
-func addFacts(ctx context.Context, reader StateReader, channel string, records []string, list []events.OwnEvent) error {
+func addFacts(ctx context.Context, reader kit.StateReader, channel string, records []string, list []events.OwnEvent) error {
 	page := reader.ReadStates(ctx, []queue.StateRead{{Channel: channel, Fields: records}})[0]
 	if page.Err != nil {
 		return fmt.Errorf("read the holds that expired in %s: %w", channel, page.Err)

@@ -9,6 +9,7 @@ import (
 
 	"switchboard/internal/await"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/hold"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
@@ -78,7 +79,7 @@ func TestList(t *testing.T) {
 			})
 		}
 		for i, name := range []string{"a", "b", "c"} {
-			ok(t, s.at(i).Delete(ctx, prefix+name, nil))
+			ok(t, s.at(i).Delete(ctx, prefix+name, kit.Match{}))
 			ok(t, s.at(i).Round(ctx))
 		}
 		equal(t, "metrics", gauges(t, s.At(0)), "held 0 sold 0 ")
@@ -100,7 +101,7 @@ func TestListAfterCrash(t *testing.T) {
 			names, _ := s.listed(1, "")
 			return len(names) == 1
 		})
-		ok(s.t, s.at(1).Delete(s.t.Context(), show, nil))
+		ok(s.t, s.at(1).Delete(s.t.Context(), show, kit.Match{}))
 		ok(s.t, s.at(1).Round(s.t.Context()))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/internal/state"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
@@ -23,7 +24,7 @@ type look struct {
 }
 
 // lookAt reads resources, in one round trip unless one has more than a page of seats.
-func lookAt(ctx context.Context, states StateReader, names []string) []look {
+func lookAt(ctx context.Context, states kit.StateReader, names []string) []look {
 	var reads []queue.StateRead
 	for _, name := range names {
 		reads = append(reads, queue.StateRead{Channel: channelPrefix + name, Fields: []string{resourceField}},
@@ -41,7 +42,7 @@ func lookAt(ctx context.Context, states StateReader, names []string) []look {
 }
 
 // read takes the page with $resource, and counts the seats of the next page and of those after it.
-func (l *look) read(ctx context.Context, states StateReader, own queue.Outcome[queue.StatePage], read queue.StateRead, page queue.Outcome[queue.StatePage]) error {
+func (l *look) read(ctx context.Context, states kit.StateReader, own queue.Outcome[queue.StatePage], read queue.StateRead, page queue.Outcome[queue.StatePage]) error {
 	if own.Err != nil {
 		return own.Err
 	}

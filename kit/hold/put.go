@@ -9,6 +9,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // PutRequest creates or changes a resource.
@@ -21,9 +22,9 @@ type PutRequest struct {
 	// Durable waits until a replica has the change.
 	Durable bool `json:"durable"`
 
-	// Version is the id of the resource that is changed, from its Status. Nil means any. 0 means that
-	// there is no resource. An import over an existing resource needs it.
-	Version *int64 `json:"-"`
+	// Match is a condition on the version of the resource. An import over an existing resource needs
+	// one with a version.
+	Match kit.Match `json:"-"`
 }
 
 // Imported is a hold or a sale.
@@ -84,12 +85,12 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 		return 0, err
 	}
 	switch {
-	case req.Version != nil && *req.Version != v.version:
+	case !req.Match.Met(v.version):
 		return 0, &wire.DetailedError{
 			Err:  wire.Errorf(wire.Conflict, "resource %s: it has another version", resource),
 			Data: map[string]int64{"version": v.version},
 		}
-	case req.Version == nil && v.resource != nil && len(req.Import) > 0:
+	case req.Match.Version == 0 && v.resource != nil && len(req.Import) > 0:
 		return 0, wire.Errorf(wire.BadRequest, "import: the resource exists, so If-Match with its version is needed")
 	}
 	next := req.Resource
@@ -205,14 +206,15 @@ func checkUnique(u *state.Update) error {
 	return nil
 }
 
-// Delete removes a resource with all of its holds and sales. version is as in PutRequest.
-func (h *Holds) Delete(ctx context.Context, resource string, version *int64) error {
+// Delete removes a resource with all of its holds and sales, if its version meets the condition,
+// else the error is Conflict.
+func (h *Holds) Delete(ctx context.Context, resource string, match kit.Match) error {
 	_, err := retry(ctx, func() (struct{}, error) {
 		v, err := h.readExisting(ctx, resource, nil)
 		if err != nil {
 			return struct{}{}, err
 		}
-		if version != nil && *version != v.version {
+		if !match.Met(v.version) {
 			return struct{}{}, wire.Errorf(wire.Conflict, "resource %s: it has another version", resource)
 		}
 		// The rest of the state ends with its keeping time, at once.

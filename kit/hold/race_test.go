@@ -13,6 +13,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/hold"
 )
 
@@ -178,7 +179,7 @@ func TestTwoCleaners(t *testing.T) {
 				equal(t, "most places taken", replay(s, 1), 1)
 			}
 			s.want(1, 0)
-			ok(t, s.at(0).Delete(ctx, show, nil))
+			ok(t, s.at(0).Delete(ctx, show, kit.Match{}))
 		}
 	})
 }
@@ -215,7 +216,7 @@ func TestInterrupted(t *testing.T) {
 			_, err = op(ctx, c)
 			equal(t, name+" after the release", fails(t, err, wire.Expired).(*hold.Hold).State, hold.Released)
 			s.want(1, 0)
-			ok(t, s.at(0).Delete(ctx, show, nil))
+			ok(t, s.at(0).Delete(ctx, show, kit.Match{}))
 		}
 
 		s.put(hold.Resource{Capacity: 2})

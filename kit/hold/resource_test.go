@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/hold"
 )
 
@@ -17,10 +18,9 @@ func TestPut(t *testing.T) {
 		t, ctx := s.t, s.t.Context()
 		_, err := s.at(0).Hold(ctx, show, hold.TakeRequest{Count: 1})
 		fails(t, err, wire.NotFound)
-		none := int64(0)
-		first, err := s.at(0).Put(ctx, show, hold.PutRequest{Resource: hold.Resource{Capacity: 5}, Version: &none})
+		first, err := s.at(0).Put(ctx, show, hold.PutRequest{Resource: hold.Resource{Capacity: 5}, Match: kit.Match{Absent: true}})
 		ok(t, err)
-		_, err = s.at(1).Put(ctx, show, hold.PutRequest{Resource: hold.Resource{Capacity: 6}, Version: &none})
+		_, err = s.at(1).Put(ctx, show, hold.PutRequest{Resource: hold.Resource{Capacity: 6}, Match: kit.Match{Absent: true}})
 		fails(t, err, wire.Conflict)
 		_, err = s.at(1).Hold(ctx, show, hold.TakeRequest{Count: 3})
 		ok(t, err)
@@ -29,15 +29,15 @@ func TestPut(t *testing.T) {
 		_, err = s.at(2).Put(ctx, show, hold.PutRequest{Resource: hold.Resource{Capacity: 3}})
 		facts := fails(t, err, wire.Conflict).(*hold.Status)
 		equal(t, "facts", [3]int{facts.Capacity, facts.Sold, facts.Held}, [3]int{5, 1, 3})
-		second, err := s.at(2).Put(ctx, show, hold.PutRequest{Resource: hold.Resource{Capacity: 4}, Version: &first.Version})
+		second, err := s.at(2).Put(ctx, show, hold.PutRequest{Resource: hold.Resource{Capacity: 4}, Match: kit.Match{Version: first.Version}})
 		ok(t, err)
-		_, err = s.at(2).Put(ctx, show, hold.PutRequest{Resource: hold.Resource{Capacity: 9}, Version: &first.Version})
+		_, err = s.at(2).Put(ctx, show, hold.PutRequest{Resource: hold.Resource{Capacity: 9}, Match: kit.Match{Version: first.Version}})
 		fails(t, err, wire.Conflict)
 		_, err = s.at(0).Hold(ctx, show, hold.TakeRequest{Count: 1})
 		equal(t, "facts", fails(t, err, wire.Full), any(map[string]int{"capacity": 4}))
 
-		fails(t, s.at(1).Delete(ctx, show, &first.Version), wire.Conflict)
-		ok(t, s.at(1).Delete(ctx, show, &second.Version))
+		fails(t, s.at(1).Delete(ctx, show, kit.Match{Version: first.Version}), wire.Conflict)
+		ok(t, s.at(1).Delete(ctx, show, kit.Match{Version: second.Version}))
 		_, err = s.at(0).Status(ctx, show)
 		fails(t, err, wire.NotFound)
 		s.put(hold.Resource{Capacity: 4}) // at once, without the seats of before
@@ -62,7 +62,7 @@ func TestCapacityRace(t *testing.T) {
 			if status.Held > status.Capacity {
 				t.Fatalf("%d are held, the capacity is %d", status.Held, status.Capacity)
 			}
-			ok(t, s.at(0).Delete(ctx, show, nil))
+			ok(t, s.at(0).Delete(ctx, show, kit.Match{}))
 		}
 	})
 }
@@ -85,17 +85,17 @@ func TestImport(t *testing.T) {
 		fails(t, err, wire.BadRequest)
 		list[1].Until = 0 // the database knows that it was sold
 		list = append(list, hold.Imported{ID: "s2", Seats: seats("A5")})
-		again, err := s.at(1).Put(ctx, show, hold.PutRequest{Resource: r, Import: list, Version: &status.Version})
+		again, err := s.at(1).Put(ctx, show, hold.PutRequest{Resource: r, Import: list, Match: kit.Match{Version: status.Version}})
 		ok(t, err)
 		s.want(4, 0) // A4 is not held any more: "old" is now a hold of the past
 		taken := []hold.Imported{{ID: "s3", Seats: seats("A5")}}
-		_, err = s.at(1).Put(ctx, show, hold.PutRequest{Resource: r, Import: taken, Version: &again.Version})
+		_, err = s.at(1).Put(ctx, show, hold.PutRequest{Resource: r, Import: taken, Match: kit.Match{Version: again.Version}})
 		equal(t, "taken", fails(t, err, wire.Conflict), any(map[string][]string{"taken": {"A5"}}))
 		twice := []hold.Imported{{ID: "s4", Seats: seats("A6")}, {ID: "s5", Seats: seats("A6")}}
-		_, err = s.at(1).Put(ctx, show, hold.PutRequest{Resource: r, Import: twice, Version: &again.Version})
+		_, err = s.at(1).Put(ctx, show, hold.PutRequest{Resource: r, Import: twice, Match: kit.Match{Version: again.Version}})
 		fails(t, err, wire.BadRequest)
 		other := []hold.Imported{{ID: "s1", User: "bob", Seats: seats("A6")}}
-		_, err = s.at(1).Put(ctx, show, hold.PutRequest{Resource: r, Import: other, Version: &again.Version})
+		_, err = s.at(1).Put(ctx, show, hold.PutRequest{Resource: r, Import: other, Match: kit.Match{Version: again.Version}})
 		fails(t, err, wire.Conflict)
 	})
 }

@@ -1,12 +1,11 @@
 package room
 
 import (
+	"cmp"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"switchboard/broker/api"
-	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // calls returns the HTTP calls of backends.
@@ -44,37 +43,24 @@ func (r *Rooms) handleGet(q *http.Request) (any, error) {
 
 func (r *Rooms) handlePatch(q *http.Request) (any, error) {
 	var body PatchRequest
-	err := api.DecodeBody(q, &body)
-	if err == nil && q.Header.Get("If-Match") != "" {
-		body.Version, err = version(q)
+	if err := api.DecodeBody(q, &body); err != nil {
+		return nil, err
 	}
+	version, err := kit.IfMatch(q.Header)
 	if err != nil {
 		return nil, err
 	}
-	body.Room = q.PathValue("room")
+	body.Room, body.Version = q.PathValue("room"), cmp.Or(version, body.Version)
 	return r.Patch(q.Context(), Backend, body)
 }
 
 func (r *Rooms) handleDelete(q *http.Request) (any, error) {
-	v, err := version(q)
+	version, err := kit.IfMatch(q.Header)
 	if err != nil {
 		return nil, err
 	}
 	id := q.PathValue("room")
-	return map[string]string{"id": id}, r.Delete(q.Context(), id, v)
-}
-
-// version returns the version in the header If-Match, an entity tag (RFC 9110 §13.1.1), or 0.
-func version(q *http.Request) (int64, error) {
-	text := q.Header.Get("If-Match")
-	if text == "" || text == "*" {
-		return 0, nil
-	}
-	v, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64)
-	if err != nil || v <= 0 {
-		return 0, wire.Errorf(wire.BadRequest, "If-Match: %.40q is not a version", text)
-	}
-	return v, nil
+	return map[string]string{"id": id}, r.Delete(q.Context(), id, version)
 }
 
 func (r *Rooms) handleReserve(q *http.Request) (any, error) {

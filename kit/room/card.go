@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchboard/internal/state"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
@@ -46,11 +47,6 @@ func (s *Snapshot) card() Card {
 	}
 }
 
-// stateReader reads states of channels: a *broker.Host, or a queue.
-type stateReader interface {
-	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
-}
-
 // look is what a read has found in the channel of a room.
 type look struct {
 	id       string
@@ -64,7 +60,7 @@ type look struct {
 }
 
 // lookAt reads rooms in one round trip.
-func lookAt(ctx context.Context, states stateReader, ids []string) []look {
+func lookAt(ctx context.Context, states kit.StateReader, ids []string) []look {
 	pages := states.ReadStates(ctx, readsOf(ids))
 	looks := make([]look, len(ids))
 	for i, id := range ids {

@@ -4,30 +4,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"strings"
 
 	"switchboard/janitor/task"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
 
-// CheckOptions are the stores that a check reads.
-type CheckOptions struct {
-	Index index.Index
-	// States reads the states of channels, as a queue does.
-	States interface {
-		ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
-		// StateChannels returns the channels that have a state.
-		StateChannels(ctx context.Context) iter.Seq2[string, error]
-	}
-}
-
 // Check computes the cards of all rooms again, from their channels, with the lists of users, and
 // the lobbies from the cards. It finds cards and lobbies that differ. Each difference lasts for
 // some seconds after a change.
-func Check(o CheckOptions) task.Check {
+func Check(o kit.CheckOptions) task.Check {
 	return task.Check{Name: "rooms", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
 		c := checker{CheckOptions: o, known: map[string]bool{}}
 		if err := c.checkRooms(ctx); err != nil {
@@ -43,7 +32,7 @@ func Check(o CheckOptions) task.Check {
 
 // checker is one look of a check.
 type checker struct {
-	CheckOptions
+	kit.CheckOptions
 	known   map[string]bool // the ids that have a channel
 	lobbies []string        // the names of lobbies that have a state
 	found   []task.Finding
@@ -142,14 +131,12 @@ func differentList(a, b map[string]int64) string {
 
 // checkCards finds cards of rooms that have no state.
 func (c *checker) checkCards(ctx context.Context) error {
-	q := index.Query{List: orderCreated}
-	for {
-		page, err := c.Index.List(ctx, q)
+	for cards, err := range index.Pages(ctx, c.Index, index.Query{List: orderCreated}) {
 		if err != nil {
 			return err
 		}
 		var ids []string
-		for _, card := range page.Cards {
+		for _, card := range cards {
 			if !c.known[card.ID] {
 				ids = append(ids, card.ID)
 			}
@@ -160,10 +147,8 @@ func (c *checker) checkCards(ctx context.Context) error {
 		if err := c.compare(ctx, ids); err != nil { // a room may be new
 			return err
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return nil
-		}
 	}
+	return nil
 }
 
 // checkLobbies compares the lobbies with the cards.

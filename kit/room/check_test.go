@@ -11,6 +11,7 @@ import (
 	"switchboard/events"
 	"switchboard/internal/await"
 	"switchboard/internal/state"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
 	"switchboard/kit/room"
@@ -20,7 +21,7 @@ import (
 // corrects it.
 func TestCheck(t *testing.T) {
 	w := newLoadWorld(t)
-	check := room.Check(room.CheckOptions{Index: w.index, States: w.states})
+	check := room.Check(kit.CheckOptions{Index: w.index, States: w.states})
 	find := func() (problems []string) {
 		found, err := check.Find(t.Context())
 		if err != nil {
@@ -110,7 +111,7 @@ func TestRestore(t *testing.T) {
 	if err := c.Del(t.Context(), keys...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	o := room.CheckOptions{Index: w.index, States: w.states}
+	o := kit.CheckOptions{Index: w.index, States: w.states}
 	if n, err := room.Restore(o).Do(t.Context()); n < 2 || err != nil { // a channel may come twice
 		t.Errorf("restored %d rooms, %v", n, err)
 	}

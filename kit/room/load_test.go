@@ -18,6 +18,7 @@ import (
 	"switchboard/internal/redispipe"
 	"switchboard/internal/wire"
 	"switchboard/janitor"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
 	"switchboard/kit/room"
@@ -188,7 +189,7 @@ func TestLoad(t *testing.T) {
 // awaitAgreement runs janitors until the check finds nothing in two looks.
 func (w *loadWorld) awaitAgreement() {
 	w.Helper()
-	check := room.Check(room.CheckOptions{Index: w.index, States: w.states})
+	check := room.Check(kit.CheckOptions{Index: w.index, States: w.states})
 	last := ""
 	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 	defer cancel()

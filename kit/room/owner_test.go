@@ -110,10 +110,14 @@ func TestVersions(t *testing.T) {
 		w.http(409, "PATCH", "/v1/rooms/arena", object{"name": "x"}, "If-Match", old)
 		w.http(409, "DELETE", "/v1/rooms/arena", nil, "If-Match", old)
 		w.http(400, "DELETE", "/v1/rooms/arena", nil, "If-Match", "x")
+		w.http(400, "DELETE", "/v1/rooms/arena", nil, "If-None-Match", "*")
+		w.http(409, "PATCH", "/v1/rooms/arena", object{"version": before.Version}, "If-Match", "*")
+		w.http(200, "PATCH", "/v1/rooms/arena", object{}, "If-Match", "*")
 		w.http(400, "PATCH", "/v1/rooms/arena", object{"mode": "racing"})
 		w.http(200, "DELETE", "/v1/rooms/arena", nil, "If-Match", `"`+itoa(info.Version)+`"`)
 		w.http(404, "GET", "/v1/rooms/arena", nil)
 		w.http(404, "DELETE", "/v1/rooms/arena", nil)
+		w.http(404, "DELETE", "/v1/rooms/arena", nil, "If-Match", "*")
 	})
 }
 

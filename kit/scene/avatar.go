@@ -9,6 +9,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -136,7 +137,7 @@ func parseAvatar(id string, fields []queue.NamedField) (a *storedAvatar, err err
 }
 
 // readAvatars reads the records of avatars. An avatar that does not exist is nil.
-func readAvatars(ctx context.Context, r Reader, ids []string) ([]*storedAvatar, error) {
+func readAvatars(ctx context.Context, r kit.StateReader, ids []string) ([]*storedAvatar, error) {
 	reads := make([]queue.StateRead, len(ids))
 	for i, id := range ids {
 		reads[i] = queue.StateRead{Channel: avatarChannel(id), Fields: []string{avatarField}}

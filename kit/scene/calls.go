@@ -2,11 +2,10 @@ package scene
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
 
 	"switchboard/broker/api"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // calls returns the HTTP calls.
@@ -138,16 +137,11 @@ func decodePatch(r *http.Request, patch any, version **int64) error {
 	return err
 }
 
-// ifMatch returns the version that If-Match asks for (RFC 9110 §13.1.1), or nil. It is the
-// version in quotes; the quotes may be missing.
+// ifMatch returns the version that If-Match asks for, or nil for any.
 func ifMatch(r *http.Request) (*int64, error) {
-	text := r.Header.Get("If-Match")
-	if text == "" {
-		return nil, nil
+	version, err := kit.IfMatch(r.Header)
+	if version == 0 {
+		return nil, err
 	}
-	n, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64)
-	if err != nil || n <= 0 {
-		return nil, wire.Errorf(wire.BadRequest, "If-Match: %.40q is not a version", text)
-	}
-	return &n, nil
+	return &version, nil
 }

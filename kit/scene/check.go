@@ -7,12 +7,13 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/janitor/task"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
 
 // Checks returns the checks of avatars and scenes. They read every scene of the list.
-func Checks(r Reader, scenes index.Index) []task.Check {
+func Checks(r kit.StateReader, scenes index.Index) []task.Check {
 	c := checker{r, scenes}
 	return []task.Check{
 		{Name: "places", Apart: task.Apart, Find: c.places},
@@ -21,17 +22,19 @@ func Checks(r Reader, scenes index.Index) []task.Check {
 }
 
 type checker struct {
-	Reader
+	kit.StateReader
 	scenes index.Index
 }
 
 // eachPage calls visit for the scenes of each page of the list of all scenes.
 func (c checker) eachPage(ctx context.Context, visit func([]*storedScene) error) error {
-	cursor := ""
-	for {
-		ids, next, err := page(ctx, c.scenes, allScenes, cursor, MaxPage)
+	for cards, err := range index.Pages(ctx, c.scenes, index.Query{List: allScenes, Limit: MaxPage}) {
 		if err != nil {
 			return err
+		}
+		ids := make([]string, len(cards))
+		for i, card := range cards {
+			ids[i] = card.ID
 		}
 		scenes, err := readScenes(ctx, c, ids)
 		if err != nil {
@@ -40,10 +43,8 @@ func (c checker) eachPage(ctx context.Context, visit func([]*storedScene) error)
 		if err := visit(scenes); err != nil {
 			return err
 		}
-		if cursor = next; cursor == "" {
-			return nil
-		}
 	}
+	return nil
 }
 
 const roundRemedy = "a round of a broker with scenes corrects it after the next change"

@@ -9,7 +9,6 @@ import (
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit/index"
-	"switchboard/queue"
 )
 
 // allScenes is the list of all scenes, also of the deleted ones.
@@ -51,11 +50,6 @@ func (c *storedScene) card() index.Card {
 		list = deletedList(list)
 	}
 	return index.Card{ID: c.key, Version: c.id, Lists: map[string]int64{list: c.value.Created, allScenes: c.value.Created}}
-}
-
-// Reader reads the states of channels. *broker.Host and the queues implement it.
-type Reader interface {
-	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
 }
 
 // page returns the ids of a page of a list, and the cursor of the next one.

@@ -8,6 +8,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -87,7 +88,7 @@ func parseScene(id string, fields []queue.NamedField) (*storedScene, error) {
 	return c, nil
 }
 
-func readScenes(ctx context.Context, r Reader, ids []string) ([]*storedScene, error) {
+func readScenes(ctx context.Context, r kit.StateReader, ids []string) ([]*storedScene, error) {
 	reads := make([]queue.StateRead, len(ids))
 	for i, id := range ids {
 		reads[i] = queue.StateRead{Channel: sceneChannel(id), Fields: []string{sceneField, pendingField}}

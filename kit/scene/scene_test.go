@@ -272,9 +272,9 @@ func TestDelete(t *testing.T) {
 func TestCalls(t *testing.T) {
 	eachWorld(t, nil, func(w *world) {
 		i := w.brokers[0]
-		call := func(want int, method, path, body string, into any) {
+		call := func(want int, method, path, body string, into any, header ...string) {
 			t.Helper()
-			if status := i.Call(w.T, method, path, body, into); status != want {
+			if status := i.Call(w.T, method, path, body, into, header...); status != want {
 				w.Errorf("%s %s %s: %d, want %d", method, path, body, status, want)
 			}
 		}
@@ -306,7 +306,10 @@ func TestCalls(t *testing.T) {
 		if town.Time != "night" || town.Count != 1 {
 			w.Errorf("the scene is %+v", town)
 		}
-		call(200, "PATCH", "/v1/avatars/"+a.ID, `{"name":"Zoe"}`, &a)
+		call(409, "PATCH", "/v1/scenes/"+town.ID, `{"time":"noon"}`, nil, "If-Match", "1")
+		call(409, "PATCH", "/v1/scenes/"+town.ID, `{"version":1,"time":"noon"}`, nil, "If-Match", "*")
+		call(200, "PATCH", "/v1/avatars/"+a.ID, `{"name":"Zoe"}`, &a, "If-Match", "*")
+		call(400, "DELETE", "/v1/avatars/"+a.ID, "", nil, "If-None-Match", "*")
 		call(200, "GET", "/v1/scenes/"+town.ID, "", &v)
 		if v.Avatars[0].Name != "Zoe" {
 			w.Errorf("after the change of the name: %+v", v.Avatars)

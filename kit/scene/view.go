@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"switchboard/internal/state"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -66,7 +67,7 @@ func (s *Scenes) readPlaces(ctx context.Context, scene string) ([]listedPlace, e
 	return readPlaces(ctx, s.host, scene)
 }
 
-func readPlaces(ctx context.Context, r Reader, scene string) (list []listedPlace, err error) {
+func readPlaces(ctx context.Context, r kit.StateReader, scene string) (list []listedPlace, err error) {
 	fields := map[string]map[string]json.RawMessage{}
 	// The fields a/ come before the places: each part of a place that is read is read with it, or
 	// belongs to a place that has ended.

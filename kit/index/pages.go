@@ -1,0 +1,22 @@
+package index
+
+import (
+	"context"
+	"iter"
+)
+
+// Pages iterates over the pages of a list, beginning with that of the query. It ends after an
+// error.
+func Pages(ctx context.Context, i Index, q Query) iter.Seq2[[]Card, error] {
+	return func(yield func([]Card, error) bool) {
+		for {
+			page, err := i.List(ctx, q)
+			if !yield(page.Cards, err) || err != nil {
+				return
+			}
+			if q.Cursor = page.Next; q.Cursor == "" {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"switchboard/kit/index"
+)
+
+// channelList is States whose channels are known. The reads of their states are not used here.
+type channelList struct {
+	StateReader
+	names []string
+	err   error // of the list, after the names
+}
+
+// StateChannels implements States.
+func (l channelList) StateChannels(context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, name := range l.names {
+			if !yield(name, nil) {
+				return
+			}
+		}
+		if l.err != nil {
+			yield("", l.err)
+		}
+	}
+}
+
+// TestRestore has more documents than a batch, of which every other one has a card.
+func TestRestore(t *testing.T) {
+	ctx := t.Context()
+	lists := index.NewMemory()
+	channels := channelList{names: []string{"other:1"}}
+	var want []string
+	for i := range 2*restoreBatch + 10 {
+		id := fmt.Sprintf("d%03d", i)
+		channels.names = append(channels.names, "doc:"+id)
+		if i%2 == 0 {
+			want = append(want, id)
+		} else if err := lists.Put(ctx, index.Card{ID: id, Version: 1, Lists: map[string]int64{"all": 0}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var others []string
+	round := Restore(CheckOptions{Index: lists, States: channels}, Restored{
+		Name: "docs", Prefix: "doc:",
+		Other: func(_ context.Context, channel string) error {
+			others = append(others, channel)
+			return nil
+		},
+	})
+	if n, err := round.Do(ctx); n != len(want) || err != nil {
+		t.Errorf("restored %d, %v, want %d", n, err, len(want))
+	}
+	tasks, err := lists.Take(ctx, 1000, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var due []string
+	for _, task := range tasks {
+		due = append(due, task.ID)
+	}
+	if slices.Sort(due); !slices.Equal(due, want) {
+		t.Errorf("due are %v, want %v", due, want)
+	}
+	if !slices.Equal(others, []string{"other:1"}) {
+		t.Errorf("the other channels are %v", others)
+	}
+}
+
+// TestRestoreFails: an error of the list of channels, and of the call for others, ends the round.
+func TestRestoreFails(t *testing.T) {
+	broken := errors.New("the store does not answer")
+	for _, c := range []struct {
+		states channelList
+		other  func(context.Context, string) error
+	}{
+		{channelList{err: broken}, nil},
+		{channelList{names: []string{"other:1"}}, func(context.Context, string) error { return broken }},
+	} {
+		o := CheckOptions{Index: index.NewMemory(), States: c.states}
+		if _, err := Restore(o, Restored{Name: "docs", Prefix: "doc:", Other: c.other}).Do(t.Context()); !errors.Is(err, broken) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
