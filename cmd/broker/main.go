@@ -3,17 +3,11 @@
 package main
 
 import (
-	"context"
 	"io"
 	"os"
-	"os/signal"
-	"runtime"
-	"syscall"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
-
-	"switchboard/broker"
+	"switchboard/cmd/internal/access"
+	"switchboard/cmd/internal/serve"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
 )
@@ -21,99 +15,17 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)) }
 
 func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	name := ""
 	if len(args) > 0 {
-		switch args[0] {
-		case "check":
-			return check(args[1:], environ, stdin, stdout, stderr)
-		case "key":
-			return key(args[1:], stdin, stdout, stderr)
-		}
+		name = args[0]
 	}
-	settings, err := configs.LoadBroker(args, environ)
-	var spare int
-	if err == nil {
-		spare, err = settings.Runtime.Spare()
+	switch name {
+	case "check":
+		err := access.Check(args[1:], environ, stdin, stdout)
+		return setup.Exit("broker check", configs.CheckHelp, err, stdout, stderr)
+	case "key":
+		err := access.Key(args[1:], stdin, stdout)
+		return setup.Exit("broker key", configs.KeyHelp, err, stdout, stderr)
 	}
-	if err == nil {
-		coarseTimers(settings.Runtime.TimerSlack, args)
-		processors := newProcessors(spare, machineReader(), runtime.GOMAXPROCS)
-		ctx, stop := setup.UntilSignal()
-		defer stop()
-		load := func() (configs.Broker, error) { return configs.LoadBroker(args, environ) }
-		err = serve(ctx, settings, load, processors, stderr)
-	}
-	return setup.Exit("broker", configs.BrokerHelp(), err, stdout, stderr)
-}
-
-// serve runs a broker until ctx ends. load reads the settings again.
-func serve(
-	ctx context.Context, settings configs.Broker, load func() (configs.Broker, error), p *processors, stderr io.Writer,
-) error {
-	hangups := make(chan os.Signal, 1) // one is enough: several signals cause one reload
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
-	opts, err := settings.Options()
-	if err != nil {
-		return err
-	}
-	if opts.Logger, err = setup.Log(stderr, settings.LogLevel, settings.LogFormat); err != nil {
-		return err
-	}
-	opts.Runtime.Loops = p.loops
-	opts.Version, opts.Registerer = setup.Version(), prometheus.NewRegistry()
-	store, err := openStore(settings, &opts)
-	if err != nil {
-		return err
-	}
-	defer func() { store.close() }()
-	if err := addKit(settings, &opts, &store); err != nil {
-		return err
-	}
-	b, err := broker.New(opts)
-	if err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return b.Run(ctx) })
-	group.Go(func() error { return releaseMemory(ctx) })
-	group.Go(func() error { return p.follow(ctx, opts.Logger) })
-	group.Go(func() error { return reloadLoop(ctx, hangups, load, b, opts) })
-	group.Go(func() error {
-		// Warn after the ports are open: a broker that cannot start only logs the reason.
-		if _, err := b.Addrs(ctx); err != nil {
-			return nil // b.Run returns the reason
-		}
-		warn(opts, settings)
-		return store.run(ctx)
-	})
-	return group.Wait()
-}
-
-// warn logs settings that the operator may not have intended, at the start and after each reload.
-func warn(opts broker.Options, settings configs.Broker) {
-	const single = "single instance: the store is in memory and ends with this process"
-	const open = "no API keys and no token keys: every caller may push, and connect as any user"
-	switch log := opts.Logger; {
-	case !opts.Store.Shared && opts.Access.Open():
-		log.Warn().Bool("open", true).Msg(single + "; " + open)
-	case !opts.Store.Shared:
-		log.Warn().Msg(single)
-	case opts.Access.Open():
-		log.Warn().Bool("open", true).Msg(open)
-	}
-	if opts.UnencryptedLinks() {
-		opts.Logger.Warn().Msg("the links between instances are not encrypted: without peer_tls the network between them can read and change messages")
-	}
-	if opts.Links.HintFault != "" {
-		opts.Logger.Warn().Str("faults.hints", opts.Links.HintFault).Msg("a deliberate fault is active; this is only for tests")
-	}
-	if opts.Access.Keys.Plain() {
-		opts.Logger.Warn().Msg("an API key is configured in plain text: broker key --stdin prints an entry without it")
-	}
-	if unchecked := settings.Auth.UncheckedClaims(); len(unchecked) > 0 {
-		opts.Logger.Warn().Strs("missing", unchecked).
-			Msg("auth.jwks_url without these settings accepts tokens that its issuer signed for other services")
-	}
-	setup.WarnExposed(opts.Logger, settings.ExposedFiles())
-	setup.WarnUnknown(opts.Logger, settings.Unknown)
+	return setup.Exit("broker", configs.BrokerHelp(), serve.Run(args, environ, stderr), stdout, stderr)
 }

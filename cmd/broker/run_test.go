@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -211,5 +212,23 @@ func TestSecondSignal(t *testing.T) {
 	p.SignalUntilEnd(t, syscall.SIGTERM)
 	if code := p.Wait(t); code != -1 {
 		t.Errorf("the exit code is %d, want the end by a signal", code)
+	}
+}
+
+// TestSpareProcsSetting: a process sets GOMAXPROCS by runtime.spare_procs and the environment.
+func TestSpareProcsSetting(t *testing.T) {
+	runtime.SetDefaultGOMAXPROCS() // also without the variable
+	cpus := runtime.GOMAXPROCS(0)
+	for setting, want := range map[string]int{"off": max(2, cpus), "3": cpus + 3} {
+		_, url := start(t, []string{"SWITCHBOARD_RUNTIME_SPARE_PROCS=" + setting})
+		_, metrics := get(t, url+"/metrics")
+		if line := fmt.Sprintf("\ngo_sched_gomaxprocs_threads %d\n", want); !strings.Contains(metrics, line) {
+			t.Errorf("%s: GOMAXPROCS is not %d", setting, want)
+		}
+	}
+	_, url := start(t, []string{"SWITCHBOARD_RUNTIME_SPARE_PROCS=off", fmt.Sprint("GOMAXPROCS=", runtime.NumCPU()+5)})
+	code, metrics := get(t, url+"/metrics")
+	if line := fmt.Sprintf("\ngo_sched_gomaxprocs_threads %d\n", runtime.NumCPU()+5); code != http.StatusOK || !strings.Contains(metrics, line) {
+		t.Error("GOMAXPROCS in the environment has no effect")
 	}
 }

@@ -204,7 +204,11 @@ func TestDeadLetters(t *testing.T) {
 	p.Await(t, "events were moved to the dead letters")
 
 	r := proctest.Run(t, environ(server, url), binary, "--dead-letters")
-	var l letter
+	var l struct {
+		GivenUp int64           `json:"given_up"`
+		Reason  events.Reason   `json:"reason"`
+		Event   json.RawMessage `json:"event"`
+	}
 	if err := json.Unmarshal([]byte(r.Stdout), &l); err != nil || r.Code != 0 || l.Reason != events.Gone || l.GivenUp == 0 {
 		t.Fatalf("%v, %+v", err, r)
 	}

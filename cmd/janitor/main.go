@@ -3,115 +3,22 @@
 package main
 
 import (
-	"context"
-	"crypto/tls"
-	"errors"
 	"io"
 	"os"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"golang.org/x/sync/errgroup"
-
 	"switchboard/cmd/internal/setup"
+	"switchboard/cmd/internal/sweep"
 	"switchboard/configs"
-	"switchboard/events"
-	"switchboard/internal/loglimit"
-	"switchboard/internal/redisurl"
-	"switchboard/janitor"
-	"switchboard/queue"
-	"switchboard/registry"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 
 func run(args, environ []string, stdout, stderr io.Writer) int {
+	var err error
 	if len(args) > 0 && args[0] == "check" {
-		return runCheck(args[1:], environ, stdout, stderr)
-	}
-	settings, err := configs.LoadJanitor(args, environ)
-	if err == nil {
-		ctx, stop := setup.UntilSignal()
-		defer stop()
-		err = serve(ctx, settings, stdout, stderr)
+		err = sweep.Check(args[1:], environ, stdout, stderr)
+	} else {
+		err = sweep.Run(args, environ, stdout, stderr)
 	}
 	return setup.Exit("janitor", configs.JanitorHelp(), err, stdout, stderr)
-}
-
-// serve runs a janitor until ctx ends, or for one round, or prints the dead letters.
-func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writer) error {
-	log, err := setup.Log(stderr, settings.LogLevel, settings.LogFormat)
-	if err != nil {
-		return err
-	}
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	redis, err := setup.OpenRedis(string(settings.Redis), settings.RedisTLS, metrics, log)
-	if err != nil {
-		return err
-	}
-	defer redis.Close()
-	eventStore := events.NewRedis(redis.Pipe, settings.EventStore())
-	if settings.DeadLetters {
-		return deadLetters(ctx, eventStore, settings.Retry, stdout, log)
-	}
-	opts := settings.Options()
-	links, err := settings.PeerTLS.Files()
-	if err != nil {
-		return err
-	}
-	if links != nil { // brokers with peer_tls only answer callers with a certificate
-		opts.Probe = janitor.HealthzTLS(func() *tls.Config { return links.Fresh(log) })
-	}
-	reg, messages := registry.NewRedis(redis.Pipe, settings.Registry()), queue.NewRedis(redis.Pipe, settings.Queue())
-	opts.Registry, opts.Queue = setup.RecordChanges(settings.Webhooks, eventStore, reg, log), messages
-	opts.FieldEnds = setup.FieldEnds(settings.Webhooks, eventStore, nil, log)
-	opts.Logger, opts.Registerer, opts.Rounds = log, metrics, rounds(messages, redis.Pipe, settings.Prefix)
-	dispatcher, closeSender, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, log, metrics)
-	if err != nil {
-		return err
-	}
-	defer closeSender()
-	if dispatcher != nil {
-		opts.Events = dispatcher
-	}
-	j, err := janitor.New(opts)
-	if err != nil {
-		return err
-	}
-	// Eviction does not harm a janitor, so it only warns and continues.
-	tolerate := func(err error) error {
-		if errors.Is(err, redisurl.ErrEvicts) {
-			log.Warn().Err(err).Msg("brokers refuse this Redis")
-			return nil
-		}
-		return err
-	}
-	setup.WarnUnknown(log, settings.Unknown)
-	setup.WarnExposed(log, settings.ExposedFiles())
-	if settings.Once {
-		if err := tolerate(redis.Check(ctx)); err != nil {
-			return err
-		}
-		report, err := j.Once(ctx)
-		if err != nil {
-			return err
-		}
-		log.Info().EmbedObject(report).Msg("the round is complete")
-		return nil
-	}
-	limited := loglimit.New(log, loglimit.Every)
-	defer limited.Close()
-	probes, err := listen(settings.HTTP, redis, metrics, limited.Logger())
-	if err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return probes.serve(ctx) })
-	group.Go(func() error { return tolerate(redis.AwaitCheck(ctx)) })
-	group.Go(func() error {
-		log.Info().Str("http", probes.addr()).Bool("dry_run", settings.DryRun).Bool("events", dispatcher != nil).Msg("working")
-		return j.Run(ctx)
-	})
-	return group.Wait()
 }

@@ -1,4 +1,5 @@
-package main
+// Package access has the commands that print rights of clients and make API keys.
+package access
 
 import (
 	"bufio"
@@ -11,18 +12,18 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/namespace"
-	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
 	"switchboard/internal/state"
 )
 
-// check runs `broker check`.
-func check(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Check prints what a client may do on a channel, and why. The flags in args are those of
+// configs.CheckHelp. environ has the broker's settings, in the form of os.Environ.
+func Check(args, environ []string, stdin io.Reader, stdout io.Writer) error {
 	request, err := configs.LoadCheck(args)
-	if err == nil {
-		err = printRights(request, environ, stdin, stdout)
+	if err != nil {
+		return err
 	}
-	return setup.Exit("broker check", configs.CheckHelp, err, stdout, stderr)
+	return printRights(request, environ, stdin, stdout)
 }
 
 // printRights prints what a client may do. It decides with the same code as a broker.

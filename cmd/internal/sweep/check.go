@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"bufio"
@@ -14,15 +14,16 @@ import (
 	"switchboard/queue"
 )
 
-// runCheck runs `janitor check`, which has the flags of the janitor.
-func runCheck(args, environ []string, stdout, stderr io.Writer) int {
+// Check runs all checks with the flags of the janitor, and prints a line for each finding. Findings
+// are an error.
+func Check(args, environ []string, stdout, stderr io.Writer) error {
 	settings, err := configs.LoadJanitor(args, environ)
-	if err == nil {
-		ctx, stop := setup.UntilSignal()
-		defer stop()
-		err = check(ctx, settings, stdout, stderr)
+	if err != nil {
+		return err
 	}
-	return setup.Exit("janitor", configs.JanitorHelp(), err, stdout, stderr)
+	ctx, stop := setup.UntilSignal()
+	defer stop()
+	return check(ctx, settings, stdout, stderr)
 }
 
 // check runs all checks, and prints a line for each finding. Findings are an error.

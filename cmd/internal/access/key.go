@@ -1,4 +1,4 @@
-package main
+package access
 
 import (
 	"bufio"
@@ -8,17 +8,17 @@ import (
 	"strings"
 
 	"switchboard/broker/auth"
-	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
 )
 
-// key runs `broker key`.
-func key(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Key prints a new API key and its entry for the settings, or the entry of an existing key. The
+// flags in args are those of configs.KeyHelp.
+func Key(args []string, stdin io.Reader, stdout io.Writer) error {
 	request, err := configs.LoadKey(args)
-	if err == nil {
-		err = makeKey(request, stdin, stdout)
+	if err != nil {
+		return err
 	}
-	return setup.Exit("broker key", configs.KeyHelp, err, stdout, stderr)
+	return makeKey(request, stdin, stdout)
 }
 
 // makeKey prints a new key and its entry, or only the entry of an existing key.

@@ -1,10 +1,8 @@
-package main
+package serve
 
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -124,22 +122,5 @@ func TestProcessorsRespectEnvironment(t *testing.T) {
 	}
 	if p.loops != 3 || len(f.sets) > 0 {
 		t.Errorf("%d loops, and GOMAXPROCS was set to %v", p.loops, f.sets)
-	}
-}
-
-// TestSpareProcsSetting: a process sets GOMAXPROCS by runtime.spare_procs and the environment.
-func TestSpareProcsSetting(t *testing.T) {
-	cpus := machineReader()().share()
-	for setting, want := range map[string]int{"off": max(2, cpus), "3": cpus + 3} {
-		_, url := start(t, []string{"SWITCHBOARD_RUNTIME_SPARE_PROCS=" + setting})
-		_, metrics := get(t, url+"/metrics")
-		if line := fmt.Sprintf("\ngo_sched_gomaxprocs_threads %d\n", want); !strings.Contains(metrics, line) {
-			t.Errorf("%s: GOMAXPROCS is not %d", setting, want)
-		}
-	}
-	_, url := start(t, []string{"SWITCHBOARD_RUNTIME_SPARE_PROCS=off", fmt.Sprint("GOMAXPROCS=", runtime.NumCPU()+5)})
-	code, metrics := get(t, url+"/metrics")
-	if line := fmt.Sprintf("\ngo_sched_gomaxprocs_threads %d\n", runtime.NumCPU()+5); code != http.StatusOK || !strings.Contains(metrics, line) {
-		t.Error("GOMAXPROCS in the environment has no effect")
 	}
 }
