@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,6 +110,37 @@ func TestCheck(t *testing.T) {
 		change(channel, setOp(recordField, record, 0))
 		if _, err := check.Find(t.Context()); err == nil || !strings.Contains(err.Error(), "version") {
 			t.Errorf("a record of a later version: %v", err)
+		}
+	})
+}
+
+// TestRestore empties the list, as a failover might. A round of the janitor and one of a broker
+// restore it.
+func TestRestore(t *testing.T) {
+	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
+		if !s.Shared {
+			return
+		}
+		a, _ := start(t, s, nil)
+		a.register(t, "amy")
+		a.register(t, "bob")
+		for key, err := range s.Pipe.Keys(t.Context(), s.Prefix+"ix_*") {
+			if err := cmp.Or(err, s.Redis.Del(t.Context(), key).Err()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := kit.CheckOptions{Index: s.Index("accounts"), States: s.Queue.(*queue.Redis)}
+		if n, err := Restore(o).Do(t.Context()); n < 2 || err != nil { // a channel may come twice
+			t.Errorf("restored %d accounts, %v", n, err)
+		}
+		if err := a.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := Check(o).Find(t.Context()); len(found) > 0 || err != nil {
+			t.Errorf("found %v, %v", found, err)
+		}
+		if page := ok[Page](t)(a.List(t.Context(), Open, "", 10)); page.Total != 2 {
+			t.Errorf("the list has %d accounts", page.Total)
 		}
 	})
 }

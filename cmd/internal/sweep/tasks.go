@@ -32,11 +32,13 @@ func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Log
 }
 
 // rounds returns the rounds of packages that the janitor does not know. The kit's own rounds run in
-// the brokers, because only they can notify subscribers; these note the rooms and the
-// resources of holds whose cards a failover has lost.
+// the brokers, because only they can notify subscribers; these note the rooms,
+// resources of holds and accounts whose cards a failover has lost.
 func rounds(q *queue.Redis, pipe *redispipe.Pipe, prefix string) []task.Round {
 	lists := listStores(q, pipe, prefix)
-	return []task.Round{room.Restore(lists(setup.RoomIndex)), hold.Restore(lists(setup.HoldIndex))}
+	return []task.Round{
+		room.Restore(lists(setup.RoomIndex)), hold.Restore(lists(setup.HoldIndex)), account.Restore(lists(setup.AccountIndex)),
+	}
 }
 
 // listStores returns a function that returns the stores of the index with a name.
