@@ -1,0 +1,126 @@
+package backend
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// Device is a client of a user.
+type Device struct {
+	Client string `json:"client"`
+	Server string `json:"server,omitempty"`
+	Online bool   `json:"online"`
+	Since  int64  `json:"since,omitempty"` // Unix ms
+	Queued int    `json:"queued"`          // messages in its queue
+}
+
+// User is a user with the clients that the store knows.
+type User struct {
+	User    string   `json:"user"`
+	Online  bool     `json:"online"`
+	Clients []Device `json:"clients"`
+}
+
+// User returns the clients of a user. A user without any is not an error.
+func (c *Client) User(ctx context.Context, user string) (User, error) {
+	return get[User](ctx, c, "/v1/users/"+url.PathEscape(user), nil)
+}
+
+// OnlineUser is a user that is online.
+type OnlineUser struct {
+	User    string   `json:"user"`
+	Clients []string `json:"clients"` // ids of those that are connected
+}
+
+// UserPage is a page of the users that are online. A page may have no users although more follow.
+type UserPage struct {
+	Count       int          `json:"count"` // users of all servers; a user on two servers counts twice
+	Connections int          `json:"connections"`
+	Users       []OnlineUser `json:"users"`
+	Cursor      string       `json:"cursor,omitempty"` // of the next page, "" for the last one
+	Partial     bool         `json:"partial,omitempty"`
+}
+
+// Users returns users that are online.
+func (c *Client) Users(ctx context.Context, p PageQuery) (UserPage, error) {
+	return get[UserPage](ctx, c, "/v1/users", p.values())
+}
+
+// UserCount is like Users, without the users.
+func (c *Client) UserCount(ctx context.Context) (UserPage, error) {
+	return get[UserPage](ctx, c, "/v1/users", url.Values{"limit": {"0"}})
+}
+
+// Online reports which of up to 1000 users are online.
+func (c *Client) Online(ctx context.Context, users ...string) (map[string]bool, error) {
+	var answer struct {
+		Users []struct {
+			User   string `json:"user"`
+			Online bool   `json:"online"`
+		} `json:"users"`
+	}
+	body := map[string][]string{"users": users}
+	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/users/query", Body: body, Repeatable: true}, &answer)
+	online := make(map[string]bool, len(answer.Users))
+	for _, u := range answer.Users {
+		online[u.User] = u.Online
+	}
+	return online, err
+}
+
+// ClientStatus is a client and its connection.
+type ClientStatus struct {
+	Device
+	User     string   `json:"user,omitempty"`
+	Address  string   `json:"address,omitempty"`  // of the peer
+	Expires  int64    `json:"expires,omitempty"`  // end of the token, in seconds since 1970
+	Channels []string `json:"channels,omitempty"` // its subscriptions, without system channels
+}
+
+func clientPath(id, rest string) string { return "/v1/clients/" + url.PathEscape(id) + rest }
+
+// Client returns a client by its full id. The error has the code client.NotFound if the store does
+// not know it.
+func (c *Client) Client(ctx context.Context, id string) (ClientStatus, error) {
+	return get[ClientStatus](ctx, c, clientPath(id, ""), nil)
+}
+
+// DisconnectUser closes the connections of a user, and returns their number.
+func (c *Client) DisconnectUser(ctx context.Context, user string) (int, error) {
+	return c.disconnect(ctx, "/v1/users/"+url.PathEscape(user))
+}
+
+// DisconnectClient closes the connection of a client, and returns 1 if there was one.
+func (c *Client) DisconnectClient(ctx context.Context, id string) (int, error) {
+	return c.disconnect(ctx, clientPath(id, ""))
+}
+
+func (c *Client) disconnect(ctx context.Context, path string) (int, error) {
+	var answer struct {
+		Disconnected int `json:"disconnected"`
+	}
+	err := c.Call(ctx, Request{Method: http.MethodPost, Path: path + "/disconnect"}, &answer)
+	return answer.Disconnected, err
+}
+
+// Server is a live instance.
+type Server struct {
+	Server      string `json:"server"`
+	Host        string `json:"host"`
+	Version     string `json:"version"`
+	StartedAt   int64  `json:"started_at"`  // Unix ms
+	LastActive  int64  `json:"last_active"` // Unix ms
+	Connections int64  `json:"connections"`
+	Users       int64  `json:"users"`
+	Channels    int64  `json:"channels"`
+}
+
+// Servers returns the live instances.
+func (c *Client) Servers(ctx context.Context) ([]Server, error) {
+	var answer struct {
+		Servers []Server `json:"servers"`
+	}
+	err := c.Call(ctx, Request{Method: http.MethodGet, Path: "/v1/servers"}, &answer)
+	return answer.Servers, err
+}
