@@ -148,7 +148,7 @@ func TestSSEAccess(t *testing.T) {
 		"last_event_id=?&token=" + token: http.StatusBadRequest,
 	} {
 		resp, body := i.requestSSE(t, "GET", query, "", nil)
-		if resp.StatusCode != want || body == "" {
+		if resp.StatusCode != want || !strings.HasPrefix(body, `{"error":{"code":"`) || resp.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%.40s: %s %s, want %d", query, resp.Status, body, want)
 		}
 	}

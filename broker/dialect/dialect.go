@@ -18,6 +18,7 @@ type Dialect interface {
 type Refusal struct {
 	Status int
 	Text   string
+	JSON   []byte // the body of the answer; nil means Text
 }
 
 // Error implements error.

@@ -109,15 +109,19 @@ func (w *Web) handOverStream(
 
 // answerOpenError answers a request with an error of Dialect.Open.
 func answerOpenError(rw http.ResponseWriter, err error) {
-	status := http.StatusBadRequest
-	if refusal, ok := errors.AsType[*dialect.Refusal](err); ok {
-		status = refusal.Status
+	refusal, ok := errors.AsType[*dialect.Refusal](err)
+	switch {
+	case !ok:
+		http.Error(rw, err.Error(), http.StatusBadRequest)
+	case refusal.Status == http.StatusNoContent:
+		rw.WriteHeader(refusal.Status)
+	case refusal.JSON != nil:
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(refusal.Status)
+		_, _ = rw.Write(refusal.JSON)
+	default:
+		http.Error(rw, refusal.Text, refusal.Status)
 	}
-	if status == http.StatusNoContent {
-		rw.WriteHeader(status)
-		return
-	}
-	http.Error(rw, err.Error(), status)
 }
 
 // refuseStream answers a request for which there is no room now. It sends a closing message with a

@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -125,7 +126,7 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 	q, err := ParseQuery(h.URL, h.Header)
 	switch {
 	case err != nil:
-		return dialect.Opening{}, err
+		return dialect.Opening{}, refusal(err)
 	case q.Last != nil && q.Last.Final:
 		return dialect.Opening{}, &dialect.Refusal{Status: http.StatusNoContent} // EventSource stops
 	}
@@ -165,3 +166,12 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 
 // isUserChannel reports whether name is the system channel for the presence of a user.
 func isUserChannel(name string) bool { return strings.HasPrefix(name, wire.UserChannelPrefix) }
+
+// refusal returns the answer to a request that ParseQuery has refused.
+func refusal(err error) *dialect.Refusal {
+	e, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		e = wire.Errorf(wire.BadRequest, "%s", err.Error())
+	}
+	return &dialect.Refusal{Status: e.Code.Status(), Text: e.Error(), JSON: RefusalBody(e)}
+}
