@@ -107,6 +107,9 @@ func (b *Broker) calls() (all []api.Call) {
 	return all
 }
 
+// Endpoints returns the calls of /v1, with those of the extensions.
+func (b *Broker) Endpoints() []api.Endpoint { return api.Endpoints(b.calls()) }
+
 // authorizer returns session.Options.Authorizer.
 func (b *Broker) authorizer() func(channel string) session.Authorizer {
 	type kind struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/broker/api"
+	"switchboard/broker/api/spec"
 	"switchboard/broker/fastpush"
 	"switchboard/broker/transport"
 )
@@ -26,6 +27,7 @@ func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 	mux.Handle("/v1/", v1)
 	mux.Handle("/v1", v1)
 	mux.HandleFunc("GET /{$}", serveIndex)
+	spec.Handle(mux)
 	mux.Handle("GET /ws", b.listeners.web)
 	b.handleStreams(mux)
 	linksHere := b.links != nil && !b.opts.separateLinkPort()
@@ -86,7 +88,8 @@ func serveIndex(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "This is Switchboard, a broker of client connections: /ws is for clients (WebSocket), "+
 		"/sse too (Server-Sent Events), "+
-		"/v1 for backends (JSON), /healthz, /readyz and /metrics for operators; see docs/protocol.md of its source.\n")
+		"/v1 for backends (JSON), /healthz, /readyz and /metrics for operators. "+
+		"/openapi.yaml (or .json) describes /v1, /asyncapi.yaml the messages of clients; see also docs/protocol.md of its source.\n")
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"broker/sim":            {},
 	"broker/fastpush":       {},
 	"broker/api":            {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/limit", "broker/namespace", "broker/presence"},
+	"broker/api/spec":       {},
 	"broker/presence":       {"internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 
