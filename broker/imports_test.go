@@ -16,6 +16,7 @@ var mayImport = map[string][]string{
 	"internal/payload":      {"internal/wire"},
 	"internal/tlsconfig":    {},
 	"internal/backend":      {"internal/tlsconfig"},
+	"internal/proxyproto":   {},
 	"internal/redispipe":    {},
 	"internal/state":        {"internal/payload", "internal/wire"},
 	"internal/certfile":     {"internal/tlsconfig"},
@@ -63,7 +64,7 @@ var mayImport = map[string][]string{
 	"broker/fields":         {"internal/payload", "internal/state", "internal/wire", "broker/namespace"},
 	"broker/auth":           {"internal/payload", "internal/backend", "internal/wire", "broker/namespace"},
 	"broker/limit":          {},
-	"broker/transport":      {"internal/wire", "broker/dialect", "broker/limit", "broker/loop"},
+	"broker/transport":      {"internal/proxyproto", "internal/wire", "broker/dialect", "broker/limit", "broker/loop"},
 	"broker/hub":            {"internal/state", "internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
 	"broker/snapshot":       {"internal/state", "internal/wire", "queue", "broker/dialect", "broker/hub", "broker/work"},
 	"broker/hook":           {"internal/payload", "internal/backend", "internal/wire", "webhook"}, // it signs like webhooks

@@ -125,6 +125,9 @@ func (b *Broker) newServer(name, addr string, h http.Handler, addresses *limit.A
 	reserve := transport.NewGate(apiReserve)
 	reserve.Evicted = b.connectionEvicted
 	gated := transport.Listener{Listener: l, Gate: b.listeners.gate, Reserve: reserve, Addresses: addresses}
+	if gated.HeaderTimeout = b.opts.Timing.Connect; name == "http" {
+		gated.ProxyHeaders = b.proxyHeaders(b.opts.Limits.ProxyProtocolHTTP)
+	}
 	if b.opts.Listen.TLS == nil { // a TLS client could not read a plain-text refusal
 		gated.Refused = transport.NewGate(refusalReserve)
 	}

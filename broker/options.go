@@ -164,6 +164,12 @@ type LimitOptions struct {
 	// Proxies are exempt from the address limits, and only their X-Forwarded-For is believed. Zero
 	// means none.
 	Proxies []netip.Prefix
+	// ProxyProtocol are the load balancers whose connections to the TCP port begin with a PROXY
+	// header, which names the client. Their connections without one, and headers of others, are
+	// refused. Zero means none.
+	ProxyProtocol []netip.Prefix
+	// ProxyProtocolHTTP is ProxyProtocol for the HTTP port.
+	ProxyProtocolHTTP []netip.Prefix
 	// Batch is the maximum number of pushes in one call. Zero means 1000.
 	Batch int
 	// Targets is the maximum number of targets in one call, over all its pushes. Zero means 10,000.

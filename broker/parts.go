@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -30,7 +31,7 @@ func (b *Broker) newListeners() listeners {
 		Refused: b.metrics.refused,
 	})
 	limits := transport.Limits{
-		Message: o.Limits.MessageBytes, First: transport.MaxFirst, Gate: gate, Addresses: addresses,
+		Message: o.Limits.MessageBytes, First: transport.MaxFirst, Gate: gate, Addresses: addresses, Proxies: o.Limits.Proxies,
 		Handshake: o.Timing.Connect, Host: o.refuseHost(), Origin: b.allowsOrigin,
 	}
 	// The listeners need the sessions, and the sessions need the listeners' loops: hence the closure.
@@ -49,9 +50,18 @@ func (b *Broker) newListeners() listeners {
 	l.web.Compress = o.Runtime.Compression
 	if o.Listen.TCP != "off" {
 		l.poller = transport.NewPoller(n, n, limits, dialects, accept, o.Logger)
+		l.poller.ProxyHeaders = b.proxyHeaders(o.Limits.ProxyProtocol)
 		l.web.Poller = l.poller
 	}
 	return l
+}
+
+// proxyHeaders returns the load balancers of a port that send PROXY headers.
+func (b *Broker) proxyHeaders(networks []netip.Prefix) transport.ProxyHeaders {
+	refused := b.logRefused("a connection is refused: ")
+	return transport.ProxyHeaders{
+		Networks: networks, Refused: func(err error, address string) { refused(err.Error(), address) },
+	}
 }
 
 func (b *Broker) newLinks() *peer.Links {

@@ -104,7 +104,9 @@ type Limits struct {
 	AddressConnections int      `setting:"address_connections"`
 	AddressRate        int      `setting:"address_rate"` // connects
 	Proxies            []string `setting:"proxies"`
-	PushRate           int      `setting:"push_rate"` // of an API key
+	ProxyProtocol      []string `setting:"proxy_protocol"`      // networks, on the TCP port
+	ProxyProtocolHTTP  []string `setting:"proxy_protocol_http"` // networks, on the HTTP port
+	PushRate           int      `setting:"push_rate"`           // of an API key
 }
 
 // Times are intervals and lifetimes.

@@ -73,6 +73,8 @@ with one HTTP call. Without --redis the broker is a single instance and stores a
 			{key: "limits.address_connections", allowZero: true, text: "connections from one address (an IPv6 /64) to this process, including those of\nbackends. List your load balancer in limits.proxies first", unset: "default no limit"},
 			{key: "limits.address_rate", allowZero: true, text: "new connections a second from one address, with bursts of four seconds' worth", unset: "default no limit"},
 			{key: "limits.proxies", text: "load balancers and backends, like 10.0.0.0/8, that are exempt from the address\nlimits; the address that they forward on /ws (X-Forwarded-For) is limited instead", unset: "default none"},
+			{key: "limits.proxy_protocol", text: "load balancers, like 10.0.0.5, whose connections to the TCP port must begin with a\nPROXY header (version 1 or 2), which names the client; headers of others are refused", unset: "default none"},
+			{key: "limits.proxy_protocol_http", text: "the same for the HTTP port, before any TLS; also for health checks and backends from\nthese addresses", unset: "default none"},
 			{key: "limits.push_rate", allowZero: true, text: "pushes a second with one API key, with bursts of four seconds' worth; each target\ncounts", unset: "default no limit"},
 			{key: "limits.batch", text: "pushes in one batch call, and targets of one push"},
 			{key: "limits.targets", text: "targets of one call, over all its pushes"},

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -109,15 +110,27 @@ func (b Broker) access() (broker.AccessOptions, error) {
 
 // limits returns the limits of connections, backends and addresses.
 func (b Broker) limits() (broker.LimitOptions, error) {
-	proxies, err := limit.Networks(b.Limits.Proxies)
-	if err != nil {
-		return broker.LimitOptions{}, fmt.Errorf("limits.proxies: %w", err)
-	}
 	l := b.Limits
+	var proxies, tcpHeaders, httpHeaders []netip.Prefix
+	for _, setting := range []struct {
+		key      string
+		texts    []string
+		networks *[]netip.Prefix
+	}{
+		{"limits.proxies", l.Proxies, &proxies},
+		{"limits.proxy_protocol", l.ProxyProtocol, &tcpHeaders},
+		{"limits.proxy_protocol_http", l.ProxyProtocolHTTP, &httpHeaders},
+	} {
+		var err error
+		if *setting.networks, err = limit.Networks(setting.texts); err != nil {
+			return broker.LimitOptions{}, fmt.Errorf("%s: %w", setting.key, err)
+		}
+	}
 	return broker.LimitOptions{
 		Connections: b.MaxConnections, MessageBytes: l.Message, Channels: l.Channels, LargeChannel: l.Presence,
 		MessageRate: l.MessageRate, ByteRate: l.ByteRate, NewChannels: l.NewChannels, PushRate: l.PushRate,
 		AddressConnections: l.AddressConnections, AddressRate: l.AddressRate, Proxies: proxies,
+		ProxyProtocol: tcpHeaders, ProxyProtocolHTTP: httpHeaders,
 		Batch: l.Batch, Targets: l.Targets,
 		Fields: l.Fields, StateBytes: l.StateBytes, FieldBytes: l.FieldBytes, Operations: l.Operations, OwnedFields: l.OwnedFields,
 	}, nil

@@ -31,7 +31,7 @@ func otherValue(t *testing.T, s *setting) string {
 		return "{}"
 	case s.key == "auth.token_keys":
 		return "a: {alg: HS256, file: " + write(t, "secret", testSecret) + "}"
-	case s.key == "limits.proxies":
+	case s.key == "limits.proxies", strings.HasPrefix(s.key, "limits.proxy_protocol"):
 		return "10.0.0.0/8"
 	case s.key == "auth.jwks_url":
 		return "https://issuer.example/keys"

@@ -42,6 +42,9 @@ type Refusal struct {
 // Seconds returns Wait as the value of Retry-After.
 func (r *Refusal) Seconds() int { return Seconds(r.Wait) }
 
+// Milliseconds returns Wait in milliseconds, and at least a second.
+func (r *Refusal) Milliseconds() int64 { return max(1000, r.Wait.Milliseconds()) }
+
 // Seconds returns d in seconds, rounded up, and at least 1.
 func Seconds(d time.Duration) int { return int(max(1, (d+time.Second-1)/time.Second)) }
 
@@ -183,10 +186,10 @@ func (a *Addresses) unlinkLocked(slot Slot) {
 	a.idle--
 }
 
-func (a *Addresses) isProxy(addr netip.Addr) bool { return contains(a.opts.Proxies, addr) }
+func (a *Addresses) isProxy(addr netip.Addr) bool { return Contains(a.opts.Proxies, addr) }
 
-// contains reports whether one of the networks contains addr.
-func contains(networks []netip.Prefix, addr netip.Addr) bool {
+// Contains reports whether one of the networks contains addr.
+func Contains(networks []netip.Prefix, addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

@@ -11,16 +11,8 @@ import (
 // X-Forwarded-For that is not a proxy. Each proxy appends the address that it saw, so the client
 // may have invented all addresses before that one. Forwarded returns the zero Addr if peer is not
 // a proxy, or the values name no client.
-func (a *Addresses) Forwarded(peer netip.Addr, values []string) netip.Addr {
-	if a == nil {
-		return netip.Addr{}
-	}
-	return Forwarded(a.opts.Proxies, peer, values)
-}
-
-// Forwarded is like Addresses.Forwarded, for the given proxies.
 func Forwarded(proxies []netip.Prefix, peer netip.Addr, values []string) netip.Addr {
-	if !peer.IsValid() || !contains(proxies, peer) {
+	if !peer.IsValid() || !Contains(proxies, peer) {
 		return netip.Addr{}
 	}
 	for _, value := range slices.Backward(values) {
@@ -35,7 +27,7 @@ func Forwarded(proxies []netip.Prefix, peer netip.Addr, values []string) netip.A
 			if !ok {
 				return netip.Addr{}
 			}
-			if !contains(proxies, addr) {
+			if !Contains(proxies, addr) {
 				return addr
 			}
 		}

@@ -23,15 +23,35 @@ func addressOf(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// enterForwarded counts the connection of a request from a proxy for the address that the proxy
-// names. It returns 0 for all other requests. The caller gives the slot back when the connection
-// ends.
-func (l Limits) enterForwarded(r *http.Request) (limit.Slot, *limit.Refusal) {
-	if l.Addresses == nil {
-		return 0, nil
+// client is the client of a connection, if a proxy names it.
+type client struct {
+	addr netip.AddrPort // the zero AddrPort if no proxy names it; the port is 0 if it is not known
+	slot limit.Slot     // of addr
+}
+
+// remoteAddr returns the host:port of the client of a request.
+func (c client) remoteAddr(r *http.Request) string {
+	if c.addr.IsValid() {
+		return c.addr.String()
 	}
+	return r.RemoteAddr
+}
+
+// enterForwarded returns the client that a proxy names in a request, and counts the connection for
+// its address. The caller gives the slot back when the connection ends.
+func (l Limits) enterForwarded(r *http.Request) (client, *limit.Refusal) {
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	return l.Addresses.Enter(l.Addresses.Forwarded(peer.Addr(), r.Header.Values("X-Forwarded-For")))
+	return l.enterAs(peer.Addr(), r.Header.Values("X-Forwarded-For"))
+}
+
+// enterAs is enterForwarded for a handshake from peer with these values of X-Forwarded-For.
+func (l Limits) enterAs(peer netip.Addr, values []string) (client, *limit.Refusal) {
+	addr := limit.Forwarded(l.Proxies, peer, values)
+	if !addr.IsValid() {
+		return client{}, nil
+	}
+	slot, refusal := l.Addresses.Enter(addr)
+	return client{addr: netip.AddrPortFrom(addr.Unmap().WithZone(""), 0), slot: slot}, refusal
 }
 
 // tooMany answers a request whose address is over its limit.
@@ -51,11 +71,17 @@ func (l Listener) refuse(c net.Conn, r *limit.Refusal) {
 	go func() {
 		defer l.Refused.Leave()
 		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(lingerTime))
-		_, err := fmt.Fprintf(c, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nRetry-After: %d\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s\n",
-			r.Seconds(), len(r.Detail)+1, r.Detail)
-		if half, ok := c.(interface{ CloseWrite() error }); ok && err == nil && half.CloseWrite() == nil {
-			_, _ = io.Copy(io.Discard, c)
-		}
+		answerTooMany(c, r)
 	}()
+}
+
+// answerTooMany sends the reason and waits until the client ends the connection, but not longer
+// than lingerTime.
+func answerTooMany(c net.Conn, r *limit.Refusal) {
+	_ = c.SetDeadline(time.Now().Add(lingerTime))
+	_, err := fmt.Fprintf(c, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nRetry-After: %d\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s\n",
+		r.Seconds(), len(r.Detail)+1, r.Detail)
+	if half, ok := c.(interface{ CloseWrite() error }); ok && err == nil && half.CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, c)
+	}
 }

@@ -162,7 +162,7 @@ func TestEvictedOnce(t *testing.T) {
 		if !g.Enter() {
 			t.Fatal("no place")
 		}
-		c := &gatedConn{Conn: one, place: newPlace(g, one, false)}
+		c := &gatedConn{Conn: one, place: newPlace(g, one, false), listener: &Listener{}}
 		var all sync.WaitGroup
 		got := false
 		all.Go(func() { got = g.Enter() })

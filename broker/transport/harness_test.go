@@ -125,6 +125,7 @@ type setup struct {
 	answer    time.Duration // WriteTimeout of the http.Server; 0 for none
 	read      time.Duration // ReadTimeout of the http.Server; 0 for none
 	first     int           // Limits.First
+	proxies   ProxyHeaders
 }
 
 // service is a listener with its sessions.
@@ -196,7 +197,7 @@ func startPoller(s *service, limits Limits, accept Accept, o setup) func() {
 func runPoller(s *service, limits Limits, accept Accept, o setup) (*Poller, func()) {
 	p := NewPoller(1, 0, limits, dialects(), accept, zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel))
 	p.limits.Handshake = cmp.Or(o.handshake, testTimeout)
-	p.lingerTime = cmp.Or(o.linger, testTimeout)
+	p.lingerTime, p.ProxyHeaders = cmp.Or(o.linger, testTimeout), o.proxies
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx, "127.0.0.1:0") }()
@@ -241,7 +242,14 @@ func serveWeb(s *service, w *Web, limits Limits, o setup) func() {
 	server := http.Server{Handler: webMux(w), ConnContext: ConnContext, ConnState: ConnState, ReadHeaderTimeout: o.handshake, ReadTimeout: o.read, WriteTimeout: o.answer}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(Listener{Listener: l, Gate: limits.Gate, Reserve: NewGate(1)}) })
+	gated := Listener{
+		Listener: l, Gate: limits.Gate, Reserve: NewGate(1), Refused: NewGate(1),
+		ProxyHeaders: o.proxies, HeaderTimeout: testTimeout,
+	}
+	if len(o.proxies.Networks) > 0 {
+		gated.Addresses = limits.Addresses
+	}
+	running.Go(func() { _ = server.Serve(gated) })
 	running.Go(func() { _ = w.Run(ctx) })
 	return func() {
 		_ = server.Close()

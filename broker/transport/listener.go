@@ -6,8 +6,10 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"switchboard/broker/limit"
+	"switchboard/internal/proxyproto"
 )
 
 // Listener limits the connections of an HTTP listener with the same Gate as the Poller. When that
@@ -22,6 +24,11 @@ type Listener struct {
 	// Refused counts the connections that Addresses has refused and that stay open until the client
 	// has read the response. Nil closes them without a response.
 	Refused *Gate
+
+	// ProxyHeaders are the load balancers that send a PROXY header, before any TLS.
+	ProxyHeaders ProxyHeaders
+	// HeaderTimeout bounds the wait for that header.
+	HeaderTimeout time.Duration
 }
 
 // Accept implements net.Listener. It closes connections for which neither gate has a place.
@@ -31,6 +38,9 @@ func (l Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		if l.ProxyHeaders.from(c.RemoteAddr()) {
+			c = &proxiedConn{Conn: c, listener: &l}
+		}
 		address, refusal := l.enter(c)
 		if refusal != nil {
 			l.refuse(c, refusal)
@@ -39,7 +49,7 @@ func (l Listener) Accept() (net.Conn, error) {
 		for _, gate := range []*Gate{l.Gate, l.Reserve} {
 			if gate.Enter() {
 				return &gatedConn{
-					Conn: c, place: newPlace(gate, c, gate == l.Reserve), addresses: l.Addresses, address: address,
+					Conn: c, place: newPlace(gate, c, gate == l.Reserve), listener: &l, address: address,
 				}, nil
 			}
 		}
@@ -48,9 +58,10 @@ func (l Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection for its address.
+// enter counts a connection for its address. A connection whose client a load balancer names counts
+// later.
 func (l Listener) enter(c net.Conn) (limit.Slot, *limit.Refusal) {
-	if l.Addresses == nil {
+	if _, proxied := c.(*proxiedConn); proxied || l.Addresses == nil {
 		return 0, nil
 	}
 	return l.Addresses.Enter(addressOf(c.RemoteAddr()))
@@ -60,18 +71,18 @@ func (l Listener) enter(c net.Conn) (limit.Slot, *limit.Refusal) {
 type gatedConn struct {
 	net.Conn
 	*place
-	addresses *limit.Addresses
-	unread    []byte // input for the next calls of Read
-	closed    atomic.Bool
-	address   limit.Slot
+	listener *Listener
+	unread   []byte // input for the next calls of Read
+	closed   atomic.Bool
+	address  limit.Slot
 }
 
 // Read implements net.Conn.
 func (c *gatedConn) Read(p []byte) (int, error) {
 	if len(c.unread) == 0 {
 		n, err := c.Conn.Read(p)
-		if n > 0 {
-			c.reads.Add(1)
+		if n > 0 && c.reads.Add(1) == 1 && proxyproto.Begins(p[:n]) { // net/http answers it with a 400
+			c.listener.ProxyHeaders.refuse(errForeignHeader, c.RemoteAddr().String())
 		}
 		return n, err
 	}
@@ -89,7 +100,7 @@ func (c *gatedConn) Unread(p []byte) { c.unread = p }
 func (c *gatedConn) Close() error {
 	if !c.closed.Swap(true) {
 		c.leave()
-		c.addresses.Leave(c.address)
+		c.listener.Addresses.Leave(c.address)
 	}
 	return c.Conn.Close()
 }

@@ -37,6 +37,8 @@ var errStopped = errors.New("the engine stopped by itself")
 // Poller is the gnet listener: TCP lines and WebSocket on one port.
 type Poller struct {
 	gnet.BuiltinEventEngine
+	ProxyHeaders ProxyHeaders // the load balancers that send a PROXY header; set before Run
+
 	limits   Limits
 	dialects Dialects
 	accept   Accept
@@ -224,11 +226,13 @@ func (p *Poller) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	if p.stopping.Load() || !p.limits.Gate.Enter() {
 		return p.refuse(pc, "no room for another connection", overloadedMS)
 	}
-	if a := p.limits.Addresses; a != nil {
+	if p.ProxyHeaders.from(c.RemoteAddr()) {
+		pc.state = proxied // it counts for the address in the header
+	} else if a := p.limits.Addresses; a != nil {
 		var refusal *limit.Refusal
 		if pc.address, refusal = a.Enter(addressOf(c.RemoteAddr())); refusal != nil {
 			p.limits.Gate.Leave()
-			return p.refuse(pc, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+			return p.refuse(pc, refusal.Detail, refusal.Milliseconds())
 		}
 	}
 	c.SetContext(pc)

@@ -8,6 +8,7 @@ import (
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/limit"
+	"switchboard/internal/proxyproto"
 	"switchboard/internal/wire"
 )
 
@@ -16,6 +17,7 @@ type state uint8
 
 const (
 	sniffing  state = iota // nothing read yet: the first byte decides
+	proxied                // a load balancer must send a PROXY header first
 	upgrading              // reading the WebSocket handshake
 	streaming              // raw TCP, or a stream in a response body
 	framed                 // WebSocket
@@ -76,8 +78,10 @@ func (c *pollerConn) read() {
 		n := 0
 		switch c.state {
 		case sniffing:
-			c.sniff(buf[0])
+			c.sniff(buf)
 			continue
+		case proxied:
+			n = c.readProxyHeader(buf)
 		case upgrading:
 			n = c.upgrade(buf)
 		case streaming:
@@ -97,13 +101,19 @@ func (c *pollerConn) read() {
 // sniff chooses the protocol by the first byte. A capital letter starts a request of HTTP, and
 // only GET can be a handshake. All other HTTP requests are refused before a byte reaches a session,
 // because a web page can make its visitor's browser send a request whose body looks like units.
-func (c *pollerConn) sniff(first byte) {
+func (c *pollerConn) sniff(buf []byte) {
+	first := buf[0]
 	if first == 'G' {
 		c.state = upgrading
 		return
 	}
+	if proxyproto.Begins(buf) {
+		c.loop.poller.ProxyHeaders.refuse(errForeignHeader, c.RemoteAddr())
+		c.refuseUnopened(first, errForeignHeader.Error())
+		return
+	}
 	var d dialect.Dialect
-	if first < 'A' || first > 'Z' {
+	if !isRequest(first) {
 		d = c.loop.poller.dialects.Stream(first)
 	}
 	if d == nil {

@@ -101,7 +101,7 @@ func (c *pollerConn) upgrader(opening *dialect.Opening) ws.Upgrader {
 			if bytes.EqualFold(key, []byte("Origin")) {
 				origin = string(value)
 			}
-			if c.loop.poller.limits.Addresses != nil && bytes.EqualFold(key, []byte("X-Forwarded-For")) {
+			if len(c.loop.poller.limits.Proxies) > 0 && bytes.EqualFold(key, []byte("X-Forwarded-For")) {
 				forwarded = append(forwarded, string(value))
 			}
 			return nil
@@ -117,20 +117,20 @@ func (c *pollerConn) upgrader(opening *dialect.Opening) ws.Upgrader {
 }
 
 // enterForwarded counts a connection from a proxy for the address that the proxy names. OnOpen has
-// counted all other connections.
+// counted all other connections. From now on the client has that address.
 func (c *pollerConn) enterForwarded(values []string) error {
-	a := c.loop.poller.limits.Addresses
-	if a == nil {
+	if len(values) == 0 {
 		return nil
 	}
-	slot, refusal := a.Enter(a.Forwarded(addressOf(c.conn.RemoteAddr()), values))
+	client, refusal := c.loop.poller.limits.enterAs(addressOf(c.conn.RemoteAddr()), values)
 	if refusal != nil {
 		after := http.Header{"Retry-After": {strconv.Itoa(refusal.Seconds())}}
 		return ws.RejectConnectionError(ws.RejectionStatus(http.StatusTooManyRequests),
 			ws.RejectionReason(refusal.Detail), ws.RejectionHeader(ws.HandshakeHeaderHTTP(after)))
 	}
-	if slot != 0 {
-		c.address = slot
+	if client.addr.IsValid() {
+		c.address = client.slot
+		c.setRemoteAddr(client.addr)
 	}
 	return nil
 }

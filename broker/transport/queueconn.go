@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"net/http"
 	"sync"
 	"time"
 
@@ -28,8 +27,8 @@ type queueConn struct {
 	writableDue bool
 }
 
-func (w *Web) queueConn(l *loop.Loop, opening dialect.Opening, r *http.Request) queueConn {
-	return queueConn{loop: l, encoding: opening.Encoding, lingerTime: w.lingerTime, addr: r.RemoteAddr}
+func (w *Web) queueConn(l *loop.Loop, opening dialect.Opening, addr string) queueConn {
+	return queueConn{loop: l, encoding: opening.Encoding, lingerTime: w.lingerTime, addr: addr}
 }
 
 // onLoop calls f with the session on the loop, unless the session has ended.

@@ -37,22 +37,22 @@ func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
 		refuseStream(rw, opening, "no room for another connection", overloadedMS)
 		return
 	}
-	address, refusal := w.limits.enterForwarded(r)
+	from, refusal := w.limits.enterForwarded(r)
 	if refusal != nil {
-		refuseStream(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+		refuseStream(rw, opening, refusal.Detail, refusal.Milliseconds())
 		return
 	}
-	if w.handOverStream(rw, r, gated, address, opening) {
+	if w.handOverStream(rw, r, gated, from, opening) {
 		return
 	}
-	defer w.limits.Addresses.Leave(address)
+	defer w.limits.Addresses.Leave(from.slot)
 	if gated != nil {
 		gated.settle() // otherwise the Gate could close the connection to make room
 	}
 	if r.ProtoMajor > 1 { // a connection has many streams, and each counts
-		own, refusal := w.enterStream(r, address)
+		own, refusal := w.enterStream(r, from.slot)
 		if refusal != nil {
-			refuseStream(rw, opening, refusal.Detail, max(1000, refusal.Wait.Milliseconds()))
+			refuseStream(rw, opening, refusal.Detail, refusal.Milliseconds())
 			return
 		}
 		defer w.limits.Gate.Leave()
@@ -63,7 +63,7 @@ func (w *Web) ServeStream(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer w.conns.Done()
-	w.serveStream(rw, r, opening)
+	w.serveStream(rw, r, from, opening)
 }
 
 // enterStream takes a place in the Gate for a stream of an HTTP/2 connection, and counts the stream
@@ -88,7 +88,7 @@ func (w *Web) enterStream(r *http.Request, forwarded limit.Slot) (limit.Slot, *l
 // response, with its head. It returns false and does nothing if the Poller cannot take the
 // connection.
 func (w *Web) handOverStream(
-	rw http.ResponseWriter, r *http.Request, gated *gatedConn, address limit.Slot, opening dialect.Opening,
+	rw http.ResponseWriter, r *http.Request, gated *gatedConn, from client, opening dialect.Opening,
 ) bool {
 	if w.Poller == nil || gated == nil || r.ProtoMajor != 1 || !w.Poller.canAdopt(gated) {
 		return false
@@ -98,10 +98,8 @@ func (w *Web) handOverStream(
 		return false
 	}
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	if address != 0 { // the address that the proxy names counts, instead of the proxy's
-		gated.address = address
-	}
-	if err := w.Poller.adopt(gated, streaming, opening, early); err != nil {
+	if err := w.Poller.adopt(gated, from, streaming, opening, early); err != nil {
+		w.limits.Addresses.Leave(from.slot)
 		_ = conn.Close()
 	}
 	return true

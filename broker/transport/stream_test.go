@@ -151,7 +151,7 @@ type startFunc = func(s *service, limits Limits, accept Accept, o setup) func()
 
 func withAddresses(start startFunc, options limit.AddressOptions) startFunc {
 	return func(s *service, limits Limits, accept Accept, o setup) func() {
-		limits.Addresses = limit.NewAddresses(options)
+		limits.Addresses, limits.Proxies = limit.NewAddresses(options), options.Proxies
 		return start(s, limits, accept, o)
 	}
 }

@@ -25,14 +25,14 @@ type streamConn struct {
 }
 
 // serveStream runs a stream until it ends. The server's own deadlines do not apply to it.
-func (w *Web) serveStream(rw http.ResponseWriter, r *http.Request, opening dialect.Opening) {
+func (w *Web) serveStream(rw http.ResponseWriter, r *http.Request, from client, opening dialect.Opening) {
 	control := http.NewResponseController(rw)
 	_ = control.SetReadDeadline(time.Time{}) // not every ResponseWriter of a test has deadlines
 	_ = control.SetWriteDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
-	c := &streamConn{queueConn: w.queueConn(l.Loop, opening, r), control: control, wake: make(chan struct{}, 1), cancel: cancel}
+	c := &streamConn{queueConn: w.queueConn(l.Loop, opening, from.remoteAddr(r)), control: control, wake: make(chan struct{}, 1), cancel: cancel}
 	defer context.AfterFunc(w.alive, c.abort)()
 	l.Post(func() {
 		if to := w.accept(l.Loop, c, opening.Requests); !c.closed {

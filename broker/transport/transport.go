@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -31,7 +32,8 @@ type Conn interface {
 	Liveness() dialect.Liveness
 	// Ping asks the peer for an answer.
 	Ping()
-	// RemoteAddr returns the peer's host:port, while the connection is open.
+	// RemoteAddr returns the client's host:port, while the connection is open. It is the one that a
+	// trusted proxy names, or else the peer's. The port is 0 if the proxy names only the host.
 	RemoteAddr() string
 	// Close sends the reason, if the socket takes it, and ends the connection. No method of the
 	// Receiver is called afterwards. detail may be empty. afterMS is the retry delay in
@@ -93,6 +95,8 @@ type Limits struct {
 	Gate    *Gate
 	// Addresses limits the connections of each address. Nil limits none.
 	Addresses *limit.Addresses
+	// Proxies are the networks of proxies whose X-Forwarded-For names the client.
+	Proxies []netip.Prefix
 	// Handshake is the most time until the first byte of raw TCP, or until the end of the WebSocket
 	// handshake.
 	Handshake time.Duration

@@ -106,21 +106,21 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, err.Error(), http.StatusBadRequest)
 		return
 	}
-	address, refusal := w.limits.enterForwarded(r)
+	from, refusal := w.limits.enterForwarded(r)
 	if refusal != nil {
 		tooMany(rw, refusal)
 		return
 	}
-	if w.handOver(rw, r, gated, address, opening) {
+	if w.handOver(rw, r, gated, from, opening) {
 		return
 	}
 	if !w.enter() {
-		w.limits.Addresses.Leave(address)
+		w.limits.Addresses.Leave(from.slot)
 		noRoom(rw)
 		return
 	}
 	l := w.loops[w.next.Add(1)%uint32(len(w.loops))]
-	c := &webConn{queueConn: w.queueConn(l.Loop, opening, r)}
+	c := &webConn{queueConn: w.queueConn(l.Loop, opening, from.remoteAddr(r))}
 	opts := &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checked above, by the rule that both listeners share
 		OnPingReceived:     func(context.Context, []byte) bool { return c.control() && !c.full() },
@@ -133,7 +133,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	c.frames = &frameCounter{report: func() { c.control() }}
 	ws, err := websocket.Accept(smallBuffers{rw, &socket, c.frames}, r, opts)
 	if err != nil {
-		w.limits.Addresses.Leave(address)
+		w.limits.Addresses.Leave(from.slot)
 		w.conns.Done()
 		return // Accept has answered
 	}
@@ -145,7 +145,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	// net/http.
 	go func() {
 		defer w.conns.Done()
-		defer w.limits.Addresses.Leave(address)
+		defer w.limits.Addresses.Leave(from.slot)
 		l.Post(func() { c.open(w.accept(l.Loop, c, opening.Requests)) })
 		c.readLoop(w.limits, len(opening.Requests) > 0)
 	}()
