@@ -10,8 +10,8 @@ import (
 )
 
 // writeMarkdown writes the report. plots are the plots of each scenario, million is the summary of
-// the run with a million connections.
-func writeMarkdown(w io.Writer, r Run, plots map[string][]plot, million string) {
+// the run with a million connections, and method is the path of methodFile from the report, or "".
+func writeMarkdown(w io.Writer, r Run, plots map[string][]plot, million, method string) {
 	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	p("# Comparison with other servers\n")
 	p("Written by `make bench`. Commit %s, %s, %s, Redis %s, on %s. %s, %s.\n",
@@ -22,7 +22,11 @@ func writeMarkdown(w io.Writer, r Run, plots map[string][]plot, million string) 
 	if len(r.Stolen) > 0 {
 		p("The machine's host took %s %% of the processors' time (CPU steal, by round). Steal makes all figures larger.\n", r.stolenText())
 	}
-	p("%s\n", methodText)
+	if method == "" {
+		p("%s\n", methodText)
+	} else {
+		p("%s [What is measured and how](%s).\n", methodText, method)
+	}
 	p("## Targets\n")
 	var rows [][]string
 	verdicts := r.evaluate()
@@ -87,8 +91,7 @@ const methodText = "Each figure is the median over the rounds, followed by [smal
 	"starts each anew. Server, load generator and Redis share the machine, so compare the CPU time of the server's processes: throughput " +
 	"also depends on the load generator. Every delivery is checked. A measurement with a lost, repeated, changed or reordered message does " +
 	"not count. 1 KB is 1,000 bytes. “Memory” in a system's name means that it keeps messages in the memory of its process, as nchan and " +
-	"mosquitto do; the other systems use Redis. “× ours” is the ratio to our system with the same kind of store. " +
-	"[What is measured and how](suite/doc.go)."
+	"mosquitto do; the other systems use Redis. “× ours” is the ratio to our system with the same kind of store."
 
 // writeSection writes one scenario.
 func writeSection(w io.Writer, r Run, s scenario, plots []plot) {

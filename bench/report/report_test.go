@@ -72,8 +72,9 @@ func sample() Run {
 // TestGolden compares all files with testdata. Run it with -update to accept a change, and look at
 // the plots.
 func TestGolden(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "plots"), 0o755); err != nil {
+	bench := t.TempDir()
+	dir := filepath.Join(bench, "state")
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "plots"), 0o755), writeMethod(bench)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "plots", "old.svg"), nil, 0o644); err != nil {
@@ -107,6 +108,28 @@ func TestGolden(t *testing.T) {
 	if len(want) != len(got) {
 		t.Errorf("%d files, want %d", len(got), len(want))
 	}
+}
+
+// TestMethodPath looks for the method from the folder bench, from folders in it, and from elsewhere.
+func TestMethodPath(t *testing.T) {
+	bench := t.TempDir()
+	if err := writeMethod(bench); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		bench: "suite/doc.go", filepath.Join(bench, "state"): "../suite/doc.go", filepath.Join(bench, "a", "b"): "../../suite/doc.go",
+		filepath.Dir(bench): "",
+	} {
+		if got := methodPath(dir); got != want {
+			t.Errorf("from %s: %q, want %q", dir, got, want)
+		}
+	}
+}
+
+// writeMethod writes methodFile.
+func writeMethod(bench string) error {
+	file := filepath.Join(bench, methodFile)
+	return errors.Join(os.Mkdir(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644))
 }
 
 func files(t *testing.T, dir string) map[string]string {

@@ -43,8 +43,30 @@ func write(dir string, r Run) error {
 		return err
 	}
 	var text bytes.Buffer
-	writeMarkdown(&text, r, plots, millionSummary(dir))
+	writeMarkdown(&text, r, plots, millionSummary(dir), methodPath(dir))
 	return os.WriteFile(filepath.Join(dir, "REPORT.md"), text.Bytes(), 0o644)
+}
+
+// methodFile describes the measurements, relative to the folder bench.
+const methodFile = "suite/doc.go"
+
+// methodPath returns the path from dir to methodFile, or "" if neither dir nor a folder above it has
+// the file.
+func methodPath(dir string) string {
+	folder, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	for up := ""; ; up += "../" {
+		if _, err := os.Stat(filepath.Join(folder, methodFile)); err == nil {
+			return up + methodFile
+		}
+		parent := filepath.Dir(folder)
+		if parent == folder {
+			return ""
+		}
+		folder = parent
+	}
 }
 
 // millionSummary returns the summary line of MILLION.md, "" if there is none.
