@@ -117,7 +117,7 @@ func (a *Accounts) finish(ctx context.Context, t index.Task) error {
 	} else if err := a.show(ctx, t.ID); err != nil {
 		return err
 	}
-	return a.index.Done(ctx, t, next)
+	return a.index.Done(ctx, map[index.Task]time.Duration{t: next})
 }
 
 // show shows the current state of an account in the list.

@@ -118,7 +118,7 @@ func (h *Holds) refresh(ctx context.Context, tasks []index.Task, sweep time.Dura
 			l.err = h.opts.Index.Put(ctx, l.card())
 		}
 		if l.err == nil {
-			l.err = h.opts.Index.Done(ctx, tasks[i], l.nextLook(sweep))
+			l.err = h.opts.Index.Done(ctx, map[index.Task]time.Duration{tasks[i]: l.nextLook(sweep)})
 		}
 		errs = append(errs, l.err)
 	}

@@ -18,6 +18,9 @@ type Index interface {
 	Put(ctx context.Context, cards ...Card) error
 	// Get returns the cards with the ids, in their order. An unknown id has a zero Card.
 	Get(ctx context.Context, ids ...string) ([]Card, error)
+	// Versions returns the versions of the cards with the ids, in their order. It costs less than Get.
+	// An unknown id has the version 0.
+	Versions(ctx context.Context, ids ...string) ([]int64, error)
 	// List returns a page of a list. A list that does not exist is empty.
 	List(ctx context.Context, q Query) (Page, error)
 	// Count returns the number of cards in each list.
@@ -28,9 +31,9 @@ type Index interface {
 	Schedule(ctx context.Context, in time.Duration, ids ...string) error
 	// Take leases up to n due ids to the caller. An id that is not done within the lease is due again.
 	Take(ctx context.Context, n int, lease time.Duration) ([]Task, error)
-	// Done makes the id of the task due again after next, or removes it from the due list if next is
-	// 0. It does nothing if the id was scheduled or taken again.
-	Done(ctx context.Context, t Task, next time.Duration) error
+	// Done ends leases. It makes the id of each task due again after the time of the task, or removes
+	// it from the due list if the time is 0. An id that was scheduled or taken again stays as it is.
+	Done(ctx context.Context, next map[Task]time.Duration) error
 	// Sweep forgets removed ids that are older than TombstoneAge, at most n.
 	Sweep(ctx context.Context, n int) error
 }

@@ -111,7 +111,15 @@ func TestVersions(t *testing.T) {
 		if err != nil || cards[0].ID != "" || string(cards[1].Data) != "new" || cards[1].Version != newer || cards[1].Lists["x"] != 1 {
 			t.Fatalf("%+v, %v", cards, err)
 		}
+		versions := func(want ...int64) {
+			t.Helper()
+			if got, err := i.Versions(t.Context(), "b", "a"); err != nil || !slices.Equal(got, want) {
+				t.Errorf("the versions are %v, %v, want %v", got, err, want)
+			}
+		}
+		versions(0, newer)
 		put(t, i, Card{ID: "a", Version: newer + 1})
+		versions(0, 0)
 		put(t, i, Card{ID: "a", Version: newer, Lists: map[string]int64{"x": 1}})
 		if cards, err := i.Get(t.Context(), "a"); err != nil || cards[0].ID != "" {
 			t.Fatalf("after the removal: %+v, %v", cards, err)
@@ -153,11 +161,17 @@ func TestDue(t *testing.T) {
 			t.Fatalf("took %v", tasks)
 		}
 		schedule(0, "b") // something has changed while b was leased
-		for _, task := range tasks {
-			if err := i.Done(t.Context(), task, 0); err != nil {
+		done := func(next time.Duration, tasks ...Task) {
+			t.Helper()
+			list := map[Task]time.Duration{}
+			for _, task := range tasks {
+				list[task] = next
+			}
+			if err := i.Done(t.Context(), list); err != nil {
 				t.Fatal(err)
 			}
 		}
+		done(0, tasks...)
 		tasks = take(-time.Second) // a lease that has ended
 		if len(tasks) != 1 || tasks[0].ID != "b" {
 			t.Fatalf("took %v", tasks)
@@ -166,12 +180,8 @@ func TestDue(t *testing.T) {
 		if len(again) != 1 || again[0].ID != "b" {
 			t.Fatalf("after the end of a lease: took %v", again)
 		}
-		if err := i.Done(t.Context(), tasks[0], 0); err != nil { // the lease of another caller
-			t.Fatal(err)
-		}
-		if err := i.Done(t.Context(), again[0], time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		done(0, tasks[0]) // the lease of another caller
+		done(time.Hour, again[0])
 		if tasks := take(time.Minute); len(tasks) != 0 {
 			t.Errorf("took %v", tasks)
 		}

@@ -96,6 +96,17 @@ func (m *Memory) Get(_ context.Context, ids ...string) ([]Card, error) {
 	return cards, nil
 }
 
+// Versions implements Index.
+func (m *Memory) Versions(_ context.Context, ids ...string) ([]int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	versions := make([]int64, len(ids))
+	for i, id := range ids {
+		versions[i] = m.cards[id].Version
+	}
+	return versions, nil
+}
+
 // List implements Index.
 func (m *Memory) List(_ context.Context, q Query) (page Page, err error) {
 	q = q.withDefaults()
@@ -195,17 +206,19 @@ func (m *Memory) Take(_ context.Context, n int, lease time.Duration) ([]Task, er
 }
 
 // Done implements Index.
-func (m *Memory) Done(_ context.Context, t Task, next time.Duration) error {
+func (m *Memory) Done(_ context.Context, next map[Task]time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	due, found := m.due[t.ID]
-	switch {
-	case !found || due != t.lease:
-	case next > 0:
-		m.setDueLocked(t.ID, time.Now().Add(next).UnixMilli())
-	default:
-		delete(m.due, t.ID)
-		m.order.Delete(position{due, t.ID})
+	for t, in := range next {
+		due, found := m.due[t.ID]
+		switch {
+		case !found || due != t.lease:
+		case in > 0:
+			m.setDueLocked(t.ID, time.Now().Add(in).UnixMilli())
+		default:
+			delete(m.due, t.ID)
+			m.order.Delete(position{due, t.ID})
+		}
 	}
 	return nil
 }

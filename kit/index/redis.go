@@ -18,6 +18,7 @@ var luaFiles embed.FS
 var (
 	putScript      = redispipe.MustScript(luaFiles, "put")
 	getScript      = redispipe.MustScript(luaFiles, "get")
+	versionsScript = redispipe.MustScript(luaFiles, "versions")
 	listScript     = redispipe.MustScript(luaFiles, "list")
 	countScript    = redispipe.MustScript(luaFiles, "count")
 	scheduleScript = redispipe.MustScript(luaFiles, "schedule")
@@ -77,6 +78,24 @@ func (r *Redis) Get(ctx context.Context, ids ...string) ([]Card, error) {
 		}
 	}
 	return cards, nil
+}
+
+// Versions implements Index.
+func (r *Redis) Versions(ctx context.Context, ids ...string) ([]int64, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	reply, err := r.strings(ctx, versionsScript, []string{r.cards}, toArgs(ids)...)
+	if err != nil {
+		return nil, err
+	}
+	versions := make([]int64, len(ids))
+	for i, text := range reply {
+		if versions[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("index: the record of %s is malformed", ids[i])
+		}
+	}
+	return versions, nil
 }
 
 // parseRecord parses a stored card: the version, the number of lists, one line for each list, and
@@ -187,8 +206,15 @@ func (r *Redis) Take(ctx context.Context, n int, lease time.Duration) ([]Task, e
 }
 
 // Done implements Index.
-func (r *Redis) Done(ctx context.Context, t Task, next time.Duration) error {
-	_, err := r.pipe.Eval(ctx, doneScript, []string{r.due}, t.ID, t.lease, next.Milliseconds())
+func (r *Redis) Done(ctx context.Context, next map[Task]time.Duration) error {
+	if len(next) == 0 {
+		return nil
+	}
+	args := make([]any, 0, 3*len(next))
+	for t, in := range next {
+		args = append(args, t.ID, t.lease, in.Milliseconds())
+	}
+	_, err := r.pipe.Eval(ctx, doneScript, []string{r.due}, args...)
 	return err
 }
 

@@ -57,7 +57,7 @@ func (r *Rooms) apply(ctx context.Context, a Actor, id string, u *state.Update) 
 		})
 	}
 	if err == nil {
-		r.changed(ctx, id)
+		r.pending.add(id)
 	}
 	return result, err
 }

@@ -13,21 +13,12 @@ import (
 // dueAfter is how soon the round looks at a room that is about to change.
 const dueAfter = time.Second
 
-// due notes that a room is about to change, so that the round computes its card even if this
-// process ends before changed.
-func (r *Rooms) due(ctx context.Context, id string) error { return r.index.Schedule(ctx, dueAfter, id) }
-
-// changed computes the card of a room after a change. After an error, the round does it.
-func (r *Rooms) changed(ctx context.Context, id string) {
-	if _, err := r.refresh(ctx, id); err != nil {
-		log := r.host.Logger()
-		log.Warn().Err(err).Str("room", id).Msg("the card of a room is computed later")
-	}
-}
-
 // refresh computes the cards of rooms from their channels, and shows them in lists and lobbies. It
 // sends the events of rooms that have ended. It returns what it has read.
 func (r *Rooms) refresh(ctx context.Context, ids ...string) ([]seen, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	stored, err := r.index.Get(ctx, ids...) // before the looks: a look is at least as new
 	if err != nil {
 		return nil, err
@@ -40,7 +31,10 @@ func (r *Rooms) refresh(ctx context.Context, ids ...string) ([]seen, error) {
 			errs = append(errs, l.err)
 			continue
 		}
-		s := seen{look: l, card: l.indexCard(stored[i])}
+		s := seen{look: l, card: l.indexCard(stored[i]), stored: stored[i].Version}
+		if !sameCard(stored[i], s.card) {
+			s.stored = s.card.Version
+		}
 		if l.ended != nil {
 			s.err = r.sendEnded(ctx, l.id, *l.ended)
 		}
@@ -50,13 +44,15 @@ func (r *Rooms) refresh(ctx context.Context, ids ...string) ([]seen, error) {
 	if err := r.putCards(ctx, old, cards); err != nil {
 		return nil, errors.Join(append(errs, err)...)
 	}
+	r.known.add(r, rooms)
 	return rooms, errors.Join(errs...)
 }
 
 // seen is a room that was looked at, and its card.
 type seen struct {
 	look
-	card index.Card
+	card   index.Card
+	stored int64 // the version of the card in the index, unless it has a newer one
 }
 
 // putCards stores the cards that differ from the old ones, and shows all of them in the lobbies.

@@ -35,6 +35,7 @@ func TestCheck(t *testing.T) {
 	}
 	w.create(w.connect(1, "amy"), clientroom.CreateOptions{ID: "a", Mode: "battle", Region: "eu"})
 	w.make(room.CreateRequest{ID: "b", Mode: "battle"})
+	w.settle()
 	if got := find(); got != nil {
 		t.Fatalf("found %q", got)
 	}
@@ -103,6 +104,7 @@ func TestRestore(t *testing.T) {
 	w := newLoadWorld(t)
 	w.create(w.connect(1, "amy"), clientroom.CreateOptions{ID: "a", Mode: "battle", Region: "eu"})
 	w.make(room.CreateRequest{ID: "b", Mode: "battle"})
+	w.settle()
 	c := kittest.Redis.Client(t)
 	keys, err := c.Keys(t.Context(), w.prefix+"ix_*").Result()
 	if err != nil || len(keys) < 3 {

@@ -39,6 +39,14 @@ func (r *Rooms) Join(ctx context.Context, a Actor, q JoinRequest) (Joined, error
 		return Joined{}, wire.Errorf(wire.BadRequest, "the backend joins for a client")
 	}
 	j := Joined{Room: q.Room, Channel: Channel(q.Room)}
+	n, err := r.joinFirst(ctx, a, q)
+	if err != nil {
+		return Joined{}, err
+	}
+	if n != 0 {
+		j.N = n
+		return j, nil
+	}
 	_, result, err := r.change(ctx, a, q.Room, func(s *Snapshot) (*state.Update, error) {
 		m := s.of(a.User)
 		switch {
@@ -58,6 +66,25 @@ func (r *Rooms) Join(ctx context.Context, a Actor, q JoinRequest) (Joined, error
 		j.N, j.Already = int(n), false
 	}
 	return j, nil
+}
+
+// joinFirst is Join for a user that is not a member, and for a room that has a place. It does not
+// read the members, of which there may be many: the store counts them. It returns the new number,
+// or 0 if all of the room must be read to decide.
+func (r *Rooms) joinFirst(ctx context.Context, a Actor, q JoinRequest) (n int, err error) {
+	s, n, err := r.readFor(ctx, q.Room, a.User)
+	if err != nil || n != 0 {
+		return 0, err
+	}
+	u, err := r.planJoin(s, a, q)
+	if err != nil {
+		return 0, err
+	}
+	result, err := r.apply(ctx, a, q.Room, u)
+	if isStale(err) {
+		return 0, nil
+	}
+	return int(result.Numbers[fieldNext]), err
 }
 
 // planJoin plans a new member.

@@ -50,6 +50,9 @@ func (r *Rooms) List(ctx context.Context, a Actor, q ListRequest) (ListPage, err
 	if err := q.prepare(a); err != nil {
 		return ListPage{}, err
 	}
+	if err := r.Settle(ctx); err != nil {
+		return ListPage{}, err
+	}
 	list, exact := findList(q.Order, q.attributes())
 	page := ListPage{Rooms: []Card{}}
 	in := index.Query{List: list, Min: q.From, Max: q.To, Descending: q.Desc, Cursor: q.Cursor, Limit: q.Limit}
@@ -149,6 +152,9 @@ func (r *Rooms) Count(ctx context.Context, q ListRequest) (int, error) {
 	if !exact || q.Free > 0 || q.From != 0 || q.To != 0 {
 		return 0, wire.Errorf(wire.BadRequest, "rooms are counted by owner, by region, or by region, mode and status; or "+
 			"by any of mode, status and visibility, the latter also with region, mode and status")
+	}
+	if err := r.Settle(ctx); err != nil {
+		return 0, err
 	}
 	counts, err := r.index.Count(ctx, list)
 	if err != nil {

@@ -81,6 +81,16 @@ func eachListed(t *testing.T, n int, test func(w *world, r *recorder)) {
 	})
 }
 
+// settle computes the cards of all rooms that have changed.
+func (w *world) settle() {
+	w.Helper()
+	for _, r := range w.rooms {
+		if err := r.Settle(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
 // make makes a room of the backend.
 func (w *world) make(q room.CreateRequest) {
 	w.Helper()
@@ -92,6 +102,7 @@ func (w *world) make(q room.CreateRequest) {
 // list returns the ids of the rooms of all pages of a query, and the number of pages.
 func (w *world) list(query string) (ids []string) {
 	w.Helper()
+	w.settle()
 	cursor := ""
 	for {
 		page := w.http(200, "GET", "/v1/rooms?"+query+"&cursor="+cursor, nil)
@@ -160,6 +171,7 @@ func TestLists(t *testing.T) {
 			w.Fatal(err)
 		}
 		w.wantList("order=ended", "a")
+		w.settle()
 		for query, want := range map[string]float64{"": 4, "mode=battle": 2, "status=finished&mode=battle": 1, "owner=amy": 1, "region=eu": 2} {
 			if got := w.http(200, "GET", "/v1/room-count?"+query, nil)["count"]; got != want {
 				w.Errorf("%s counts %v, want %v", query, got, want)
@@ -186,6 +198,7 @@ func TestClientLists(t *testing.T) {
 		amy, bob := w.connect(0, "amy"), w.connect(1, "bob")
 		w.create(amy, clientroom.CreateOptions{ID: "a", Mode: "battle"})
 		w.create(bob, clientroom.CreateOptions{ID: "b", Mode: "battle", Visibility: "private"})
+		w.settle()
 		page, err := amy.List(ctx, clientroom.ListOptions{})
 		if err != nil || len(page.Rooms) != 1 || page.Rooms[0].ID != "a" || page.Rooms[0].Members != 1 {
 			w.Errorf("amy sees %+v, %v", page, err)
@@ -194,11 +207,13 @@ func TestClientLists(t *testing.T) {
 		w.refused(err, wire.Forbidden)
 		w.join(bob, "a", 2)
 		w.http(200, "POST", "/v1/rooms/b/reserve", object{"users": []string{"amy"}})
+		w.settle()
 		mine, err := amy.Mine(ctx, "")
 		if err != nil || len(mine.Rooms) != 2 || mine.Rooms[0].N != 1 || !mine.Rooms[1].Reserved || mine.Rooms[1].N != 2 {
 			w.Errorf("amy is in %+v, %v", mine, err)
 		}
 		w.http(200, "POST", "/v1/rooms/a/leave", object{"user": "amy"})
+		w.settle()
 		rooms := w.http(200, "GET", "/v1/users/amy/rooms", nil)["rooms"].([]any)
 		if len(rooms) != 1 || rooms[0].(map[string]any)["id"] != "b" {
 			w.Errorf("amy is in %v", rooms)
@@ -323,6 +338,7 @@ func TestMetrics(t *testing.T) {
 		if err := a.Start(w.Context()); err != nil {
 			w.Fatal(err)
 		}
+		w.settle()
 		gauges := prometheus.NewRegistry()
 		gauges.MustRegister(w.rooms[0].Extension().Metrics...)
 		families, err := gauges.Gather()

@@ -12,6 +12,7 @@ import (
 	"switchboard/broker"
 	"switchboard/broker/namespace"
 	"switchboard/internal/state"
+	"switchboard/internal/wire"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
@@ -139,36 +140,45 @@ func (r *Rooms) syncLobbies(ctx context.Context, old, cards []index.Card) error 
 	return nil // the next look at the lobby finds the difference
 }
 
-// writeLobby changes the fields of a lobby that differ from the entries, and reports whether there
-// were any. An entry that does not fit, or whose field changes meanwhile, is left to refreshLobby.
+// writeLobby changes the fields of a lobby that differ from the entries, in one update, and reports
+// whether there were any. Entries that do not fit, or whose fields change too often meanwhile, are
+// left to refreshLobby.
 func (r *Rooms) writeLobby(ctx context.Context, lobby string, entries []lobbyEntry) (wrote bool, err error) {
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = groupLobby + e.id
 	}
-	fields, err := r.host.ReadState(ctx, lobbyPrefix+lobby, names...)
-	if err != nil {
-		return false, fmt.Errorf("read lobby %s: %w", lobby, err)
+	full := false
+	for attempt := range maxAttempts {
+		fields, err := r.host.ReadState(ctx, lobbyPrefix+lobby, names...)
+		if err != nil {
+			return false, fmt.Errorf("read lobby %s: %w", lobby, err)
+		}
+		u := &state.Update{Writer: state.BackendHolder}
+		for i, e := range entries {
+			if field := fields[names[i]]; field != nil || !full {
+				addLobbyOp(u, names[i], field, e)
+			}
+		}
+		if len(u.Ops) == 0 {
+			return false, nil
+		}
+		if attempt == 0 { // scheduled first, as for rooms
+			if err := r.index.Schedule(ctx, lobbyRefresh, lobbyTask+lobby); err != nil {
+				return false, err
+			}
+		}
+		_, err = r.host.Change(ctx, lobbyPrefix+lobby, u, broker.ChangeOptions{})
+		refusal, refused := errors.AsType[*state.Refusal](err)
+		switch {
+		case err == nil:
+			return true, nil
+		case !refused:
+			return false, fmt.Errorf("change lobby %s: %w", lobby, err)
+		}
+		full = full || refusal.Err.Code == wire.Full
 	}
-	u := &state.Update{Writer: state.BackendHolder}
-	for i, e := range entries {
-		addLobbyOp(u, names[i], fields[names[i]], e)
-	}
-	if len(u.Ops) == 0 {
-		return false, nil
-	}
-	// Scheduled first, as for rooms.
-	if err := r.index.Schedule(ctx, lobbyRefresh, lobbyTask+lobby); err != nil {
-		return false, err
-	}
-	_, err = r.host.Change(ctx, lobbyPrefix+lobby, u, broker.ChangeOptions{})
-	if _, refused := errors.AsType[*state.Refusal](err); refused {
-		err = nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("change lobby %s: %w", lobby, err)
-	}
-	return true, nil
+	return false, nil
 }
 
 // addLobbyOp adds the operation that makes a field show an entry, unless it does, or shows a newer

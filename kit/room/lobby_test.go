@@ -35,7 +35,16 @@ func TestLobbyLimit(t *testing.T) {
 			t.Skip("the rooms would take long")
 		}
 		const extra = 20
+		settle := func() {
+			t.Helper()
+			if err := rooms.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for n := range room.MaxLobby + extra {
+			if n == room.MaxLobby {
+				settle()
+			}
 			if _, err := rooms.Create(t.Context(), room.Backend, room.CreateRequest{ID: fmt.Sprintf("r%04d", n), Mode: "battle"}); err != nil {
 				t.Fatal(err)
 			}
@@ -62,6 +71,7 @@ func TestLobbyLimit(t *testing.T) {
 				return n == room.MaxLobby && a == first && z == last
 			})
 		}
+		settle()
 		if n, first, last := bounds(); n != room.MaxLobby || first != "r0000" || last != "r0999" {
 			t.Errorf("before the round, the lobby has %d rooms from %s to %s", n, first, last)
 		}
@@ -69,6 +79,7 @@ func TestLobbyLimit(t *testing.T) {
 		if err := rooms.Delete(t.Context(), "r1019", 0); err != nil {
 			t.Fatal(err)
 		}
+		settle()
 		want("r0019", "r1018")
 	})
 }

@@ -41,6 +41,9 @@ func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (
 	if err := l.prepare(Backend); err != nil {
 		return MinePage{}, err
 	}
+	if err := r.Settle(ctx); err != nil {
+		return MinePage{}, err
+	}
 	found, err := r.index.List(ctx, index.Query{List: userList(user), Cursor: l.Cursor, Limit: l.Limit})
 	if err != nil {
 		return MinePage{}, cursorError(err)

@@ -44,6 +44,9 @@ func (r *Rooms) Quick(ctx context.Context, a Actor, q QuickRequest) (Joined, err
 	if err := doc.check(); err != nil {
 		return Joined{}, err
 	}
+	if err := r.Settle(ctx); err != nil {
+		return Joined{}, err
+	}
 	in := index.Query{List: waitLists + "/" + lobbyName(q.Mode, q.Region), Limit: quickRooms}
 	for tries := 0; tries < quickTries; {
 		page, err := r.index.List(ctx, in)

@@ -13,6 +13,9 @@ type Rooms struct {
 	host  *broker.Host
 	opts  Options // with all values set
 	index index.Index
+
+	pending pending
+	known   known
 }
 
 // New returns the rooms of a broker.
@@ -21,7 +24,7 @@ func New(host *broker.Host, o Options) (*Rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Rooms{host: host, opts: o, index: o.Index}, nil
+	return &Rooms{host: host, opts: o, index: o.Index, pending: newPending(), known: newKnown()}, nil
 }
 
 // maxID leaves place for the prefix of the channel.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,8 +36,12 @@ const (
 // lobbyTask is the prefix of the ids of lobbies on the due list. No id of a room has a slash.
 const lobbyTask = "lobby/"
 
-// Run makes a round every second, with jitter, until ctx ends.
+// Run computes the cards of rooms that have changed, and makes a round every second, with jitter,
+// until ctx ends.
 func (r *Rooms) Run(ctx context.Context) error {
+	var settling sync.WaitGroup
+	defer settling.Wait()
+	settling.Go(func() { r.settle(ctx) })
 	log, forget := r.host.Logger(), time.Now()
 	for {
 		select {
@@ -45,6 +51,7 @@ func (r *Rooms) Run(ctx context.Context) error {
 		}
 		err := r.Round(ctx)
 		if err == nil && time.Since(forget) > forgetEvery {
+			r.known.forget()
 			err, forget = r.index.Sweep(ctx, 10*batchSize), time.Now()
 		}
 		if err != nil && ctx.Err() == nil {
@@ -106,15 +113,30 @@ func (r *Rooms) runLobby(ctx context.Context, t index.Task, lobby string) error 
 		return err
 	}
 	if !used {
-		return r.index.Done(ctx, t, 0)
+		return r.index.Done(ctx, map[index.Task]time.Duration{t: 0})
 	}
-	return r.index.Done(ctx, t, lobbyRefresh)
+	return r.index.Done(ctx, map[index.Task]time.Duration{t: lobbyRefresh})
 }
 
 func (r *Rooms) runRooms(ctx context.Context, tasks map[string]index.Task, ids []string, sweep time.Duration) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	done := make(map[index.Task]time.Duration, len(ids))
+	again := func(id string, next time.Duration) {
+		if next == 0 || next > sweep {
+			next = sweep - rand.N(sweep/10) // spreads rooms that began at once
+		}
+		done[tasks[id]] = next
+	}
+	same, err := r.unchanged(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for id, next := range same {
+		again(id, next)
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { _, found := same[id]; return found })
 	rooms, err := r.refresh(ctx, ids...)
 	errs := []error{err}
 	for i := range rooms {
@@ -122,12 +144,18 @@ func (r *Rooms) runRooms(ctx context.Context, tasks map[string]index.Task, ids [
 		if s.err == nil {
 			s.err = r.endIfDue(ctx, s)
 		}
-		if s.err == nil {
-			s.err = r.index.Done(ctx, tasks[s.id], s.next(r, sweep))
+		switch next, _ := s.changes(r); {
+		case s.err != nil:
+			errs = append(errs, s.err)
+		case s.snapshot == nil:
+			done[tasks[s.id]] = 0
+		case next != 0:
+			again(s.id, time.Duration(next-s.clock+1)*time.Millisecond)
+		default:
+			again(s.id, 0)
 		}
-		errs = append(errs, s.err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, r.index.Done(ctx, done))...)
 }
 
 // errKeep means that a room has changed and must not be removed.
@@ -165,15 +193,19 @@ func (s *seen) ends(r *Rooms) (at int64, why Reason) {
 	return 0, ""
 }
 
-// next returns the time until the room is due again, or 0 if there is no room.
-func (s *seen) next(r *Rooms, sweep time.Duration) time.Duration {
+// changes returns when the room changes without an id, Unix ms: at its end, or that of a place. 0
+// means never. passed reports whether such a time has come already.
+func (s *seen) changes(r *Rooms) (next int64, passed bool) {
 	if s.snapshot == nil {
-		return 0
+		return 0, false
 	}
-	next := sweep - rand.N(sweep/10) // spreads rooms that began at once
 	soonest := func(at int64) {
-		if at > s.clock {
-			next = min(next, time.Duration(at-s.clock+1)*time.Millisecond)
+		switch {
+		case at == 0:
+		case at <= s.clock:
+			passed = true
+		case next == 0 || at < next:
+			next = at
 		}
 	}
 	at, _ := s.ends(r)
@@ -181,5 +213,5 @@ func (s *seen) next(r *Rooms, sweep time.Duration) time.Duration {
 	for _, m := range s.snapshot.Members {
 		soonest(m.Until)
 	}
-	return next
+	return next, passed
 }

@@ -136,6 +136,41 @@ func (r *Rooms) read(ctx context.Context, ids ...string) ([]*Snapshot, error) {
 	return list, nil
 }
 
+// readFor returns a room without its members and owner, and the number of a user in it, 0 if it is
+// not a member. The cost does not depend on the number of members.
+func (r *Rooms) readFor(ctx context.Context, id, user string) (s *Snapshot, n int, err error) {
+	if err := checkID(id); err != nil {
+		return nil, 0, err
+	}
+	names := []string{fieldRoom, fieldCode, userField(user)}
+	page := r.host.ReadStates(ctx, []queue.StateRead{{Channel: Channel(id), Fields: names}})[0]
+	s, err = newSnapshot(id, page, queue.Outcome[queue.StatePage]{Value: queue.StatePage{ID: page.Value.ID}})
+	if err == nil && s == nil {
+		err = notFound(id)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, f := range page.Value.Fields {
+		if f.Name == userField(user) {
+			n, err = parseNumber(f)
+		}
+	}
+	return s, n, err
+}
+
+// parseNumber returns the number in $$user/{user}.
+func parseNumber(f queue.NamedField) (n int, err error) {
+	var text string
+	if err = json.Unmarshal(f.Value, &text); err == nil {
+		n, err = strconv.Atoi(text)
+	}
+	if err != nil {
+		err = fmt.Errorf("field %s: %w", f.Name, err)
+	}
+	return n, err
+}
+
 // readsOf returns the two reads of each room.
 func readsOf(ids []string) []queue.StateRead {
 	reads := make([]queue.StateRead, 0, 2*len(ids))

@@ -43,7 +43,7 @@ func (s *Scenes) Round(ctx context.Context) (n int, err error) {
 		for _, t := range tasks {
 			taskErr := kind.finish(ctx, t.ID)
 			if taskErr == nil || isNotFound(taskErr) { // the creation was refused
-				taskErr = kind.index.Done(ctx, t, 0)
+				taskErr = kind.index.Done(ctx, map[index.Task]time.Duration{t: 0})
 			}
 			err = errors.Join(err, taskErr) // the task is due again when its lease ends
 			n++

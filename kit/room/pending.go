@@ -1,0 +1,125 @@
+package room
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Times of the pending rooms.
+const (
+	// gather is how long the changes of a room wait for others before its card is computed: a room
+	// that fills computes one card and not one for each player.
+	gather = 100 * time.Millisecond
+	// noteFor is how long a note on the due list serves further changes of the room. It is below
+	// dueAfter, so that no round has taken the note.
+	noteFor = dueAfter / 2
+	// pendingBatch is how many cards are computed at once. A lobby receives one message for them.
+	pendingBatch = 32
+)
+
+// pending is the rooms that this process has changed and whose cards it has yet to compute.
+type pending struct {
+	changed chan struct{} // one slot: a room was added
+	turn    chan struct{} // one slot: it is full while cards are computed
+
+	mu    sync.Mutex           // guards the fields below
+	rooms map[string]struct{}  // whose cards are yet to be computed
+	notes map[string]time.Time // when a room was noted on the due list
+}
+
+func newPending() pending {
+	return pending{
+		changed: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+		rooms: map[string]struct{}{}, notes: map[string]time.Time{},
+	}
+}
+
+// add adds a room that has changed.
+func (p *pending) add(id string) {
+	p.mu.Lock()
+	p.rooms[id] = struct{}{}
+	p.mu.Unlock()
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the rooms and removes them. It also forgets old notes.
+func (p *pending) take() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.notes, func(_ string, at time.Time) bool { return time.Since(at) >= noteFor })
+	ids := slices.Collect(maps.Keys(p.rooms))
+	clear(p.rooms)
+	return ids
+}
+
+// isNoted reports whether the due list has a note about the room that no round can have taken.
+func (p *pending) isNoted(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, found := p.notes[id]
+	return found && time.Since(at) < noteFor
+}
+
+// noted records that the due list has received a note about the room, after the time at.
+func (p *pending) noted(id string, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes[id] = at
+}
+
+// due notes on the due list that a room is about to change, so that a round computes its card if
+// this process ends before it does so.
+func (r *Rooms) due(ctx context.Context, id string) error {
+	if r.pending.isNoted(id) {
+		return nil
+	}
+	at := time.Now()
+	err := r.index.Schedule(ctx, dueAfter, id)
+	if err == nil {
+		r.pending.noted(id, at)
+	}
+	return err
+}
+
+// Settle computes the cards of the rooms that this process has changed. Otherwise this happens
+// within 0.1 s. After an error, the round of any broker computes them.
+func (r *Rooms) Settle(ctx context.Context) error {
+	select {
+	case r.pending.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-r.pending.turn }()
+	// Other operations have changed some of the rooms: the end of this one must not end the work.
+	ctx = context.WithoutCancel(ctx)
+	for ids := range slices.Chunk(r.pending.take(), pendingBatch) {
+		if _, err := r.refresh(ctx, ids...); err != nil {
+			log := r.host.Logger()
+			log.Warn().Err(err).Strs("rooms", ids).Msg("the cards of some rooms are computed later")
+		}
+	}
+	return nil
+}
+
+// settle calls Settle soon after a room has changed, until ctx ends.
+func (r *Rooms) settle(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.pending.changed:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(gather):
+		}
+		_ = r.Settle(ctx) // only ctx can end it
+	}
+}
