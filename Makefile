@@ -3,13 +3,16 @@
 GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 
-.PHONY: run build test check install-test-tools fuzz microbench bench bench-quick bench-million load faults clean
+.PHONY: run build js test check install-test-tools fuzz microbench bench bench-quick bench-million load faults clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
 	$(GO) run ./cmd/broker --config configs/development.yaml
 
 build: ## bin/broker and bin/janitor
 	$(GO) build -trimpath -o bin/ ./cmd/...
+
+js: install-test-tools ## the JavaScript client: client/js/dist from client/js/src
+	cd client/js && npm run --silent build
 
 test: install-test-tools check ## formatting, vet, staticcheck, words, and all tests with the race detector
 	$(GO) test -race -timeout 20m ./...

@@ -74,13 +74,13 @@ func (r rule) find(text string) []string {
 // with a new name.
 func checked(path string) bool {
 	slashed := "/" + filepath.ToSlash(path)
-	for _, part := range []string{"/testdata/", "/node_modules/", "/internal/wordcheck/", "/bench/plots/", "/docs/doors.md"} {
+	for _, part := range []string{"/testdata/", "/node_modules/", "/dist/", "/internal/wordcheck/", "/bench/plots/", "/docs/doors.md"} {
 		if strings.Contains(slashed, part) {
 			return false
 		}
 	}
 	switch filepath.Ext(path) {
-	case ".go", ".lua", ".md", ".yaml", ".js", ".html":
+	case ".go", ".lua", ".md", ".yaml", ".js", ".mjs", ".ts", ".tsx", ".html":
 		return true
 	}
 	return script(path)

@@ -1,0 +1,38 @@
+// Builds dist, or the directory that is given as the argument: ESM, CommonJS and types of each entry.
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL(".", import.meta.url));
+const out = resolve(process.argv[2] ?? join(root, "dist"));
+
+/** The entries of package.json, by their path in src and dist. */
+const entries = { index: "neutral", "kit/index": "neutral", "server/index": "node" };
+
+rmSync(out, { recursive: true, force: true });
+for (const [entry, platform] of Object.entries(entries)) {
+  for (const [format, extension] of [["esm", "js"], ["cjs", "cjs"]]) {
+    await build({
+      absWorkingDir: root,
+      entryPoints: [`src/${entry}.ts`],
+      outfile: join(out, `${entry}.${extension}`),
+      bundle: true,
+      minify: true,
+      mangleProps: /^_./, // the members that the types do not show
+      format,
+      platform,
+      target: "es2020",
+      logLevel: "warning",
+    });
+  }
+}
+execFileSync(process.execPath, [join(root, "node_modules/typescript/lib/tsc.js"), "-p", root, "--outDir", out], { stdio: "inherit" });
+
+// CommonJS needs types of its own: those of a module of type "module" are ESM.
+for (const file of readdirSync(out, { recursive: true })) {
+  if (!file.endsWith(".d.ts")) continue;
+  const text = readFileSync(join(out, file), "utf8");
+  writeFileSync(join(out, file.replace(/\.ts$/, ".cts")), text.replace(/((?:from|import\() ?"\.[^"]*)\.js"/g, '$1.cjs"'));
+}

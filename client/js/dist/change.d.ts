@@ -1,0 +1,49 @@
+import type { Json } from "./wire.js";
+/** Options of a message that may be repeated or confirmed. */
+export interface PublishOptions {
+    /**
+     * Makes the message idempotent: with the same key it is stored once. It is then sent again if the
+     * connection is lost before the answer. true draws a key for this call.
+     */
+    key?: string | true;
+    /** Answers after a replica of the store has the message. */
+    durable?: boolean;
+    /** The longest wait for the answer in ms; 0 for no limit. Absent: that of the Switchboard. */
+    timeout?: number;
+}
+/** Options of a change of fields. */
+export interface ChangeOptions extends PublishOptions {
+    /** Conditions by field: an id; 0 or null for an absent field; true for any value. */
+    if?: Record<string, number | true | null>;
+    /** The lease in seconds of the fields that are set or touched. */
+    ttl?: number;
+    /** true: this client owns the fields, and they end after it has left. false: it gives them up. */
+    own?: boolean;
+    /** A message for all subscribers. */
+    data?: Json;
+}
+/** A change of fields: all of them, or none. A field may appear once. */
+export interface Change extends ChangeOptions {
+    set?: Record<string, Json>;
+    del?: string[];
+    /** Additions to whole numbers. An absent field counts as 0. */
+    add?: Record<string, number | {
+        by: number;
+        min?: number;
+        max?: number;
+    }>;
+    /** Fields that get a new lease. */
+    touch?: string[];
+}
+/** The result of a publish or a change. */
+export interface Published {
+    /** The id of the message, and of each field that was set. */
+    id: number;
+    /** The results of `add`. */
+    fields: Record<string, number>;
+}
+/** randomText returns 20 characters, from a strong source if there is one. */
+export declare function randomText(): string;
+export declare function canDrawSecrets(): boolean;
+/** encode returns the members of a publish with a change. */
+export declare function encode({ timeout: _, key, if: conditions, ...change }: Change): Record<string, Json>;

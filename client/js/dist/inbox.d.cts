@@ -1,0 +1,15 @@
+import { Feed } from "./feed.cjs";
+import type { Json } from "./wire.cjs";
+/**
+ * Inbox is the device's own queue. The broker keeps each message until the handlers have returned
+ * and, if they returned promises, until these have resolved. If a handler fails, the message stays
+ * unacknowledged, and the handler is called again after a backoff. Later messages wait for it, so
+ * the order is kept. If the page or process ends before, the message arrives again.
+ */
+export declare class Inbox<Data = Json> extends Feed<Data> {
+    private _unacked;
+    private _ackTimer;
+    private _retryTimer;
+    private _lastGap;
+    private _wake;
+}

@@ -1,0 +1,22 @@
+/** A token, or a function that returns one. */
+export type TokenSource = string | (() => string | Promise<string>);
+/** Tokens keeps the current token. It asks the token function again before the token expires. */
+export declare class Tokens {
+    private readonly _source;
+    private _value;
+    private _used;
+    private _renewAt;
+    constructor(_source: TokenSource | undefined);
+    /** Returns the current token, or a new one. It rejects with the code `token`. */
+    _get(): Promise<string | undefined>;
+    /** Asks the token function. */
+    _fetch(): Promise<string>;
+    _set(value: string): void;
+    _accepted(): void;
+    /** The time in ms until the token should be renewed; undefined if it cannot be. */
+    get _renewIn(): number | undefined;
+    /** Discards a token that the broker does not accept. Returns whether there may be another one. */
+    _refused(expired: boolean): boolean;
+    /** Reports whether the token is for one client only. */
+    get _namesClient(): boolean;
+}

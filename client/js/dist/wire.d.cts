@@ -1,0 +1,83 @@
+/** The messages of the protocol, version 1, as docs/protocol.md describes them. */
+/** A JSON value from the network. Give the type parameters of a channel to have a better type. */
+export type Json = any;
+/** The reasons for which the broker refuses one message. */
+export type ErrorCode = "bad_request" | "unauthorized" | "forbidden" | "not_found" | "too_large" | "rate_limited" | "unavailable" | "conflict" | "full" | "limit" | "locked" | "bad_code" | "expired" | "timeout";
+/** The reasons for which the broker ends a connection. */
+export type CloseCode = "draining" | "superseded" | "unauthorized" | "expired" | "disconnected" | "bad_request" | "slow" | "idle" | "overloaded";
+/** The codes with which the broker closes a WebSocket, from 4001. */
+export declare const closeCodes: readonly CloseCode[];
+/** A field on the wire: its id, value, end, and whether its owners have left. */
+export type WireField = [id: number, value?: Json, until?: number, away?: "away"];
+/** The changes of fields that a message has made. They apply in the order of these members. */
+export interface Changes {
+    /** All fields were removed. */
+    cleared?: boolean;
+    /** Fields that ended by themselves: their lease ended, or their owners have left. */
+    gone?: Record<string, "expired" | "left">;
+    /** Fields that a change removed. */
+    del?: string[];
+    /** New values. Each one has the id of the message, and no end unless `until` has one. */
+    set?: Record<string, Json>;
+    /** New ends in ms since 1970, on the store's clock; 0 for none. */
+    until?: Record<string, number>;
+    /** Fields whose owners have left, with the time at which they end; 0 if they stay. */
+    away?: Record<string, number>;
+    /** Fields of which an owner has come back. */
+    back?: string[];
+}
+/** A client in the presence of a channel. */
+export interface Member {
+    client: string;
+    user?: string;
+    info?: Json;
+    /** When it joined, in ms since 1970 on the store's clock. Only pages have it. */
+    since?: number;
+    /** The value that it shows: see Channel.here. */
+    here?: Json;
+}
+/** A message of a history. */
+export interface Stored<Data = Json> extends Changes {
+    id: number;
+    data?: Data;
+    by?: string;
+}
+/** A message from the broker. Its type decides which members it has. */
+export interface Incoming extends Omit<Member, "client">, Changes {
+    type: string;
+    ref?: number;
+    client?: string;
+    secret?: string;
+    server?: string;
+    queued?: number;
+    channel?: string;
+    after?: number;
+    id?: number;
+    recovered?: boolean;
+    data?: Json;
+    by?: string;
+    messages?: Stored[];
+    more?: boolean;
+    first?: boolean;
+    fields?: Record<string, WireField | null>;
+    cursor?: string;
+    group?: string;
+    max?: number;
+    code?: string;
+    message?: string;
+    reconnect?: boolean;
+    after_ms?: number;
+    clients?: Member[];
+    next?: string;
+    count?: number;
+    users?: number;
+    joined?: Member[];
+    left?: Member[];
+}
+/** A message to the broker. */
+export interface Outgoing {
+    type: string;
+    ref?: number;
+    channel?: string;
+    [member: string]: Json;
+}

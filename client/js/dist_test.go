@@ -1,0 +1,50 @@
+package js_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestDist builds the client and compares the result with the committed files.
+func TestDist(t *testing.T) {
+	t.Parallel()
+	fresh := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "node", "build.mjs", fresh).CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s\nif packages are missing: make install-test-tools", err, out)
+	}
+	want, got := readFiles(t, fresh), readFiles(t, "dist")
+	for name, text := range want {
+		if !bytes.Equal(got[name], text) {
+			t.Errorf("dist/%s differs from its source: run `make js`", name)
+		}
+	}
+	for name := range got {
+		if want[name] == nil {
+			t.Errorf("dist/%s has no source: run `make js`", name)
+		}
+	}
+}
+
+// readFiles returns the files of a directory, by their path in it.
+func readFiles(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err == nil {
+			files[name], err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

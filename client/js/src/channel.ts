@@ -1,0 +1,343 @@
+import { Backoff } from "./backoff.js";
+import { encode, type Change, type ChangeOptions, type Published, type PublishOptions } from "./change.js";
+import { SwitchboardError, entryOf, retryable, type Entry } from "./errors.js";
+import { Feed, type FeedEvents } from "./feed.js";
+import { Members } from "./members.js";
+import { State } from "./state.js";
+import type { Switchboard } from "./switchboard.js";
+import { transact, type Draft, type TransactOptions } from "./transact.js";
+import type { Incoming, Json, Member, Outgoing, Stored } from "./wire.js";
+
+export interface ChannelOptions {
+  /** Subscribe at once. Absent: true. */
+  subscribe?: boolean;
+  /** The last id seen; 0 is the beginning. Absent: the stored position, or now. */
+  after?: number;
+  /** Keeps `state`: all fields (true), or those that begin with a prefix. */
+  state?: boolean | string;
+  /** Keeps `members`. */
+  presence?: boolean;
+}
+
+/** The start of a subscription, or its continuation after a reconnect. */
+export interface Subscribed {
+  id: number | undefined;
+  /** Messages between the last position and now are missing; a `gap` says which. */
+  recovered: boolean;
+}
+
+export type ChannelEvents<Data> = FeedEvents<Data> & {
+  subscribed: [subscribed: Subscribed];
+  /** The broker has refused or ended the subscription. `subscribe` may be called again. */
+  unsubscribed: [error: SwitchboardError];
+};
+
+export interface History<Data> {
+  messages: Stored<Data>[];
+  /** The channel holds messages after the last one. */
+  more: boolean;
+  /** false: messages after `after` are missing. */
+  recovered: boolean;
+}
+
+/** A channel. It stays subscribed over all reconnects, until `unsubscribe`. */
+export class Channel<Data = Json, Fields extends object = Record<string, Json>> extends Feed<Data, ChannelEvents<Data>> {
+  /** @internal The subscription is wanted. */
+  _wanted = false;
+  private _active = false; // `subscribed` has arrived on this connection
+  private _pending: Outgoing | undefined; // the subscribe without an answer
+  private _due = false; // a subscribe will be made in a microtask
+  private _retry: Backoff;
+  private _timer: ReturnType<typeof setTimeout> | undefined;
+  private _waiters: { resolve: (s: Subscribed) => void; reject: (e: SwitchboardError) => void }[] = [];
+  private _selector: string | undefined; // prefix of the wanted fields
+  private _state: State<Fields> | undefined;
+  private _series = 0; // id of the newest series of pages; 0 if another one follows
+  private _seriesDone = false;
+  private _members: Members | undefined;
+  private _shown: Json; // what `here` shows; undefined for nothing
+  private _hereTimer: ReturnType<typeof setTimeout> | undefined;
+  private _hereDue = false;
+
+  /** @internal Receives `join` and `leave` instead of the members. */
+  _onPresence: ((m: Incoming) => void) | undefined;
+
+  /** @internal */
+  constructor(name: string, sb: Switchboard) {
+    super(name, sb);
+    this._retry = sb._newBackoff();
+  }
+
+  /** @internal */
+  _configure(o: ChannelOptions): void {
+    if (o.after !== undefined) this._restartAt(o.after);
+    if (o.state !== undefined && o.state !== false) this._keepState(o.state === true ? "" : o.state);
+    if (o.presence) this._keepMembers();
+    if (o.subscribe ?? !this._wanted) this._want();
+  }
+
+  /** The live fields. The first use adds them to the subscription. */
+  get state(): State<Fields> {
+    return this._state ?? this._keepState("");
+  }
+
+  /** The live members. The first use adds them to the subscription. */
+  get members(): Members {
+    return this._members ?? this._keepMembers();
+  }
+
+  /** Resolves when the broker has accepted the subscription, and rejects if it refuses it. */
+  subscribe(options: Omit<ChannelOptions, "subscribe"> = {}): Promise<Subscribed> {
+    this._configure({ ...options, subscribe: true });
+    if (this._active && !this._due && !this._pending) {
+      return Promise.resolve({ id: this._received, recovered: true });
+    }
+    if (this._sb.phase === "closed") return Promise.reject(new SwitchboardError("closed", "the Switchboard is closed"));
+    return new Promise((resolve, reject) => this._waiters.push({ resolve, reject }));
+  }
+
+  /** Ends the subscription, and forgets the position, the state and the members. */
+  async unsubscribe(): Promise<void> {
+    const sent = this._active || this._pending;
+    this._end(new SwitchboardError("unsubscribed", `${this.name} was unsubscribed`));
+    this._shown = undefined;
+    if (sent) await this._ask({ type: "unsubscribe" });
+  }
+
+  /** Publishes data, and returns the id of the message. */
+  publish(data: Data, options: PublishOptions = {}): Promise<Published> {
+    return this.update({ ...options, data });
+  }
+
+  /** Changes fields, all of them or none. A refusal by the state has the current `fields`. */
+  async update(change: Change): Promise<Published> {
+    const m = await this._ask({ type: "publish", ...encode(change) }, change.timeout);
+    return { id: m.id!, fields: (m.fields ?? {}) as unknown as Record<string, number> };
+  }
+
+  /** Sets one field. */
+  set<K extends keyof Fields & string>(name: K, value: Fields[K], options: ChangeOptions = {}): Promise<Published> {
+    return this.update({ ...options, set: { [name]: value } });
+  }
+
+  /** Removes fields. An absent one is no error. */
+  del(names: string | string[], options: ChangeOptions = {}): Promise<Published> {
+    return this.update({ ...options, del: [names].flat() });
+  }
+
+  /** Adds to a whole number, within bounds, and returns the result. */
+  async add(name: keyof Fields & string, by: number, options: ChangeOptions & { min?: number; max?: number } = {}): Promise<number> {
+    const { min, max, ...rest } = options;
+    return (await this.update({ ...rest, add: { [name]: { by, min, max } as { by: number } } })).fields[name]!;
+  }
+
+  /** Gives fields a new lease of `ttl` seconds. */
+  touch(names: string | string[], options: ChangeOptions = {}): Promise<Published> {
+    return this.update({ ...options, touch: [names].flat() });
+  }
+
+  /**
+   * Reads and writes fields as properties of a draft: `await room.transact((s) => { s.turn = next(s.turn); })`.
+   * It is published under the condition that no field that was read has changed. After a conflict,
+   * `change` is called again with the current values. Returns its result.
+   */
+  transact<Result>(change: (fields: Draft<Fields>) => Result | Promise<Result>, options: TransactOptions = {}): Promise<Result> {
+    return transact(this as unknown as Channel<Json, Fields>, change, options);
+  }
+
+  /** Reads stored messages, the oldest first, without a subscription. */
+  async history(options: { after?: number; limit?: number; state?: boolean | string } = {}): Promise<History<Data>> {
+    const m = await this._ask({ type: "history", after: 0, ...options });
+    return { messages: (m.messages ?? []) as Stored<Data>[], more: !!m.more, recovered: m.recovered !== false };
+  }
+
+  /** Reads a page of the clients in the channel, without a subscription. */
+  async presence(options: { limit?: number; cursor?: string | undefined } = {}): Promise<{ clients: Member[]; count: number; users?: number; next?: string }> {
+    const m = await this._ask({ type: "presence", ...options });
+    return { clients: m.clients ?? [], count: m.count ?? 0, users: m.users!, next: m.next! };
+  }
+
+  /** Reads a page of the fields, without a subscription. */
+  async readState(options: { prefix?: string; limit?: number; cursor?: string } = {}): Promise<{ id: number; fields: Record<string, Entry>; cursor?: string }> {
+    const m = await this._ask({ type: "state", ...options });
+    const fields = Object.entries(m.fields ?? {}).map(([name, f]) => [name, entryOf(f!)]);
+    return { id: m.id!, fields: Object.fromEntries(fields) as Record<string, Entry>, cursor: m.cursor! };
+  }
+
+  /**
+   * Shows a value to the members that watch: a cursor, or "is typing". It is not stored. At most
+   * every 50 ms the newest value is sent, and again after a reconnect. null ends it.
+   */
+  here(value: Json): void {
+    this._shown = value ?? null;
+    this._hereDue = true;
+    if (!this._hereTimer) this._sendHere();
+  }
+
+  // What follows is called by the Switchboard.
+
+  /** @internal */
+  _receive(m: Incoming): void {
+    if (!this._active) return; // of an earlier subscription: it arrives again
+    switch (m.type) {
+      case "message":
+        return this._message(m);
+      case "gap":
+        this._series = 0;
+        return this._gap(m.after, m.id!);
+      case "state":
+        return this._page(m);
+      case "unsubscribed":
+        if (!this._pending) this._refused(new SwitchboardError(m.code ?? "", m.message ?? "", m));
+        return;
+      default: // join, leave, presence, here
+        if (this._onPresence) this._onPresence(m);
+        else this._members?._apply(m);
+    }
+  }
+
+  /** @internal A connection is open. */
+  _connected(): void {
+    if (this._wanted) this._subscribe();
+  }
+
+  /** @internal The connection has ended. */
+  _lost(): void {
+    this._active = false;
+    this._pending = undefined;
+    clearTimeout(this._timer);
+  }
+
+  /** @internal Ends the subscription. With `forget`, also the position. */
+  _end(error: SwitchboardError, forget = true): void {
+    this._lost();
+    this._wanted = this._due = false;
+    if (forget) this._restartAt(undefined);
+    clearTimeout(this._hereTimer);
+    this._hereTimer = undefined;
+    this._members?._forget();
+    this._state?._ended(error);
+    for (const w of this._waiters.splice(0)) w.reject(error);
+  }
+
+  /** @internal */
+  override _deliver(m: Incoming): Promise<unknown> | undefined {
+    const changed = this._state?._message(m);
+    return changed && m.data !== undefined ? changed.then(() => super._deliver(m)) : (super._deliver(m) ?? changed);
+  }
+
+  private _ask(message: Outgoing, timeout?: number): Promise<Incoming> {
+    return this._sb._call({ ...message, channel: this.name }, timeout);
+  }
+
+  private _restartAt(after: number | undefined): void {
+    this._epoch++;
+    this._series = 0;
+    this._active = false;
+    this._start(after);
+  }
+
+  private _keepState(prefix: string): State<Fields> {
+    this._state ??= new State<Fields>(this._failed);
+    if (this._selector !== prefix) {
+      if (this._selector !== undefined) this._state._restart(prefix);
+      this._selector = this._state._prefix = prefix;
+      this._series = 0;
+      if (this._wanted) this._want();
+    }
+    return this._state;
+  }
+
+  private _keepMembers(): Members {
+    if (!this._members) {
+      this._members = new Members(this as unknown as Channel);
+      if (this._wanted) this._want();
+    }
+    return this._members;
+  }
+
+  /** Subscribes when the code that configures the channel has run. */
+  private _want(): void {
+    this._wanted = true;
+    if (this._due) return;
+    this._due = true;
+    queueMicrotask(() => {
+      if (!this._due) return;
+      this._due = false;
+      if (this._sb._isConnected) this._subscribe();
+    });
+  }
+
+  private _subscribe(): void {
+    this._due = false;
+    clearTimeout(this._timer);
+    this._received ??= this._sb._savedPosition(this.name);
+    const message: Outgoing = {
+      type: "subscribe", channel: this.name, after: this._received,
+      presence: this._members ? true : undefined,
+      state: this._selector === undefined ? undefined : this._selector || true,
+      held: this._holds() || undefined,
+    };
+    this._pending = message;
+    this._sb._calls._submit(
+      message,
+      0,
+      (m) => this._pending === message && this._subscribed(message, m),
+      (error) => this._pending === message && this._subscribeFailed(error),
+    );
+  }
+
+  /** Reports whether the queued pages and messages give all fields at the position. */
+  private _holds(): boolean {
+    // Below the id of the pages it is not so: a failover may have lost the messages in between.
+    return this._selector !== undefined && this._series > 0 && this._seriesDone && this._received! >= this._series;
+  }
+
+  private _subscribed(asked: Outgoing, m: Incoming): void {
+    const continues = this._active && m.recovered === undefined;
+    this._pending = undefined;
+    this._active = true;
+    this._retry._reset();
+    if (!continues && !(asked["held"] && m.recovered)) this._series = 0;
+    this._answered(asked["after"] as number | undefined, m);
+    if (this._members) void this._members._read();
+    if (this._shown !== undefined) {
+      this._hereDue = true;
+      this._sendHere();
+    }
+    const subscribed = { id: m.id, recovered: m.recovered !== false };
+    for (const w of this._waiters.splice(0)) w.resolve(subscribed);
+    this._emit("subscribed", subscribed);
+  }
+
+  private _subscribeFailed(error: SwitchboardError): void {
+    this._pending = undefined;
+    if (error.code === "lost" || error.code === "closed") return;
+    if (retryable(error.code)) this._timer = setTimeout(() => this._subscribe(), this._retry._next());
+    else this._refused(error);
+  }
+
+  private _refused(error: SwitchboardError): void {
+    this._end(error);
+    this._sb._log("warn", `subscription to ${this.name} lost: ${error.message}`);
+    this._emit("unsubscribed", error);
+  }
+
+  private _page(m: Incoming): void {
+    if (!this._state || (!m.first && (this._series !== m.id || this._seriesDone))) return;
+    this._series = m.id!;
+    this._seriesDone = !m.more;
+    const state = this._state;
+    this._queue._push(() => state._page(m));
+  }
+
+  private _sendHere(): void {
+    clearTimeout(this._hereTimer);
+    this._hereTimer = undefined;
+    if (!this._hereDue || !this._active) return;
+    this._hereDue = false;
+    this._sb._send({ type: "here", channel: this.name, data: this._shown });
+    if (this._shown === null) this._shown = undefined;
+    this._hereTimer = setTimeout(() => this._sendHere(), 50);
+  }
+}

@@ -1,0 +1,73 @@
+import type { ErrorCode, Incoming, WireField } from "./wire.js";
+
+/** The reasons for which this library rejects a call without an answer of the broker. */
+export type LocalCode =
+  | "unknown_outcome" // it was sent and the answer did not arrive. It may have been executed
+  | "not_sent" // it could not be sent within its timeout
+  | "closed" // the Switchboard is closed
+  | "unsubscribed" // the channel was unsubscribed meanwhile
+  | "token" // the token function failed; `cause` is its error
+  | "lost"; // the connection failed or became silent
+
+/** A field of a channel's state. */
+export interface Entry<Value = unknown> {
+  /** The id of the change that set the value: the field's version. */
+  readonly id: number;
+  readonly value: Value;
+  /** When the field ends, in ms since 1970 on the store's clock. Undefined if it does not end. */
+  readonly until: number | undefined;
+  /** All owners of the field have left. It ends at `until` unless one comes back. */
+  readonly away: boolean;
+}
+
+/**
+ * The error of every rejected call and of every error event. `code` tells why; the other members
+ * depend on it.
+ */
+export class SwitchboardError extends Error {
+  override readonly name = "SwitchboardError";
+  readonly code: ErrorCode | LocalCode | (string & {});
+  /** The facts that a method of the broker, or your backend, gives with a refusal. */
+  readonly data: unknown;
+  /** With `conflict`, `full` and `limit`: the current fields; null for an absent one. */
+  readonly fields: Record<string, Entry | null> | undefined;
+  /** With `full`: the group, and the number of fields that it may have. */
+  readonly group: string | undefined;
+  readonly max: number | undefined;
+  /** With `unavailable`, of a durable publish: it is stored, but no replica has confirmed it. */
+  readonly id: number | undefined;
+
+  constructor(code: string, message: string, from: Partial<Incoming> = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.data = from.data;
+    this.fields = from.fields && entriesOf(from.fields);
+    this.group = from.group;
+    this.max = from.max;
+    this.id = from.id;
+  }
+}
+
+/** Throw it from the token function when there will be no token: the Switchboard then closes. */
+export class SignedOutError extends Error {
+  override readonly name = "SignedOutError";
+}
+
+/** refusal returns the error of an `error` message. */
+export function refusal(m: Incoming): SwitchboardError {
+  return new SwitchboardError(m.code ?? "", m.message ?? m.code ?? "", m);
+}
+
+/** entryOf returns the entry of a field on the wire. */
+export function entryOf(field: WireField): Entry {
+  return { id: field[0], value: field[1], until: field[2] || undefined, away: field[3] === "away" };
+}
+
+function entriesOf(fields: Record<string, WireField | null>): Record<string, Entry | null> {
+  return Object.fromEntries(Object.entries(fields).map(([name, f]) => [name, f && entryOf(f)]));
+}
+
+/** retryable reports whether the broker may accept the same message later. */
+export function retryable(code: string): boolean {
+  return code === "unavailable" || code === "rate_limited" || code === "timeout";
+}

@@ -1,0 +1,138 @@
+import { Emitter } from "./emitter.js";
+import { retryable } from "./errors.js";
+import type { Channel } from "./channel.js";
+import type { Incoming, Json, Member } from "./wire.js";
+
+export interface MemberEvents {
+  join: [member: Member];
+  leave: [member: Member];
+  /** A member shows another value; undefined for none. */
+  here: [value: Json, member: Member];
+  /** Anything of the above, or new counts. */
+  change: [];
+}
+
+/** Up to this number of clients, all members are read. In larger channels only the counts are exact. */
+const readAll = 1000;
+
+/** Members is a live map of the clients in a channel, by client id. */
+export class Members extends Emitter<MemberEvents> {
+  /** The number of clients. */
+  count = 0;
+  /** All clients are in the map. In a channel of more than 200 clients they may not be. */
+  complete = false;
+  private _map = new Map<string, Member>();
+  private _reading: Incoming[] | undefined; // events since the reading of pages began
+
+  /** @internal */
+  constructor(private readonly _channel: Channel) {
+    super(_channel._failed);
+  }
+
+  get(client: string): Member | undefined {
+    return this._map.get(client);
+  }
+
+  has(client: string): boolean {
+    return this._map.has(client);
+  }
+
+  /** The number of clients in the map. */
+  get size(): number {
+    return this._map.size;
+  }
+
+  /** Iterates over the members. */
+  [Symbol.iterator](): IterableIterator<Member> {
+    return this._map.values();
+  }
+
+  /** @internal Reads all pages, and then applies the events that arrived meanwhile. */
+  async _read(): Promise<void> {
+    const events: Incoming[] = (this._reading = []);
+    const map = new Map<string, Member>();
+    let complete = true;
+    let count = 0;
+    try {
+      for (let cursor: string | undefined; ; ) {
+        const page = await this._channel.presence({ cursor });
+        for (const m of page.clients) map.set(m.client, m);
+        count = page.count;
+        cursor = page.next;
+        if (!cursor) break;
+        if (count > readAll) {
+          complete = false;
+          break;
+        }
+      }
+    } catch (error) {
+      // Without a connection, or after another failure, the next subscribe reads again.
+      if (retryable((error as { code: string }).code)) this._channel._failed(error, "members");
+      return;
+    }
+    if (this._reading !== events) return;
+    this._reading = undefined;
+    this._replace(map, count, complete);
+    for (const event of events) this._apply(event);
+  }
+
+  /** @internal */
+  _apply(m: Incoming): void {
+    if (this._reading) {
+      this._reading.push(m);
+      return;
+    }
+    if (m.type === "here") return this._here(m.client!, m.data as unknown);
+    if (m.type === "join") this._join({ client: m.client!, user: m.user, info: m.info as unknown } as Member);
+    else if (m.type === "leave") this._leave(m.client!);
+    else {
+      if (m.clients) return this._replace(new Map(m.clients.map((c) => [c.client, c])), m.count ?? m.clients.length, true);
+      m.joined?.forEach((c) => this._join(c));
+      m.left?.forEach((c) => this._leave(c.client));
+      this.complete = m.count === this._map.size;
+    }
+    this.count = m.count ?? this._map.size;
+    this._emit("change");
+  }
+
+  /** @internal Nothing is known any more. */
+  _forget(): void {
+    this._reading = undefined;
+    this._replace(new Map(), 0, false);
+  }
+
+  private _replace(map: Map<string, Member>, count: number, complete: boolean): void {
+    const before = this._map;
+    this._map = map;
+    this.count = count;
+    this.complete = complete;
+    for (const [client, m] of before) if (!map.has(client)) this._emit("leave", m);
+    for (const [client, m] of map) {
+      if (!before.has(client)) this._emit("join", m);
+      const shown = before.get(client)?.here as unknown;
+      if (JSON.stringify(shown) !== JSON.stringify(m.here)) this._emit("here", m.here, m);
+    }
+    this._emit("change");
+  }
+
+  private _join(m: Member): void {
+    const known = this._map.has(m.client);
+    this._map.set(m.client, { ...this._map.get(m.client), ...m });
+    if (!known) this._emit("join", m);
+  }
+
+  private _leave(client: string): void {
+    const m = this._map.get(client);
+    if (!m) return;
+    this._map.delete(client);
+    this._emit("leave", m);
+  }
+
+  private _here(client: string, value: unknown): void {
+    const m = this._map.get(client);
+    if (!m) return;
+    m.here = value ?? undefined;
+    this._emit("here", m.here, m);
+    this._emit("change");
+  }
+}

@@ -1,0 +1,66 @@
+/** Where positions and the identity of the client are kept: localStorage, or anything like it. */
+export type Storage =
+  | { getItem(key: string): Awaitable<string | null | undefined>; setItem(key: string, value: string): unknown }
+  | { get(key: string): Awaitable<string | null | undefined>; set(key: string, value: string): unknown };
+
+type Awaitable<T> = T | Promise<T>;
+
+/** What is stored, as JSON under one key. */
+export interface Saved {
+  /** The client id, with the user: the ids of the inbox belong to it. */
+  client?: string | undefined;
+  /** The option `client`, the name that the device has, and the secret of one without a user. */
+  asked?: string | undefined;
+  name?: string | undefined;
+  secret?: string | undefined;
+  /** The last id handled of the client queue, and of `$all`. */
+  inbox?: number | undefined;
+  all?: number | undefined;
+  /** The last id handled, by channel. */
+  channels?: Record<string, number>;
+}
+
+/** How long a change may wait before it is written, in ms. */
+const writeDelay = 100;
+
+/** Store writes positions, several at a time. Its failures are reported and have no other effect. */
+export class Store {
+  private _timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly _storage: Storage | undefined,
+    private readonly _key: string,
+    private readonly _snapshot: () => Saved,
+    private readonly _failed: (error: unknown) => void,
+  ) {}
+
+  async _load(): Promise<Saved> {
+    const s = this._storage;
+    if (!s) return {};
+    try {
+      return JSON.parse((await ("getItem" in s ? s.getItem(this._key) : s.get(this._key))) ?? "{}") as Saved;
+    } catch (error) {
+      this._failed(error);
+      return {};
+    }
+  }
+
+  /** Notes that there is something to write. */
+  _changed(): void {
+    if (this._storage) this._timer ??= setTimeout(() => void this._flush(), writeDelay);
+  }
+
+  /** Writes at once what waits. */
+  async _flush(): Promise<void> {
+    const s = this._storage;
+    if (!s || this._timer === undefined) return;
+    clearTimeout(this._timer);
+    this._timer = undefined;
+    try {
+      const text = JSON.stringify(this._snapshot());
+      await ("setItem" in s ? s.setItem(this._key, text) : s.set(this._key, text));
+    } catch (error) {
+      this._failed(error);
+    }
+  }
+}

@@ -1,0 +1,399 @@
+import { Backoff } from "./backoff.js";
+import { Calls } from "./calls.js";
+import { canDrawSecrets, randomText } from "./change.js";
+import { Channel, type ChannelOptions } from "./channel.js";
+import { Connection, type End, type SocketClass, type Times } from "./connection.js";
+import { Emitter } from "./emitter.js";
+import { SignedOutError, SwitchboardError } from "./errors.js";
+import { Feed } from "./feed.js";
+import { Inbox } from "./inbox.js";
+import { Store, type Saved, type Storage } from "./storage.js";
+import { Tokens, type TokenSource } from "./token.js";
+import { User } from "./user.js";
+import type { CloseCode, Incoming, Json, Outgoing } from "./wire.js";
+
+export interface Logger {
+  debug?(text: string): unknown;
+  info?(text: string): unknown;
+  warn?(text: string): unknown;
+}
+
+export interface Options extends Partial<Times> {
+  /** A token, or a function that returns a new one. Absent: an open broker. */
+  token?: TokenSource;
+  /** The name of this device. Absent or "auto": a random one, kept in `storage`. */
+  client?: string;
+  /** The user, in an open broker only. */
+  user?: string;
+  /** What other clients see of this one, in an open broker only. */
+  info?: Json;
+  /** "auto": the broker removes a message of the inbox when it has sent it. Absent: "client". */
+  ack?: "client" | "auto";
+  /** The WebSocket class. Absent: the global one. Node before 22 needs that of the package `ws`. */
+  WebSocket?: SocketClass;
+  /** Keeps positions and the client id, for example in localStorage. Absent: nothing is kept. */
+  storage?: Storage;
+  /** The key in `storage`. Absent: "switchboard". */
+  storageKey?: string;
+  /** Receives reconnects and the like, for example `console`. Absent: nothing is logged. */
+  logger?: Logger;
+  /** The longest wait for an answer in ms, 0 for no limit. Absent: 30,000. */
+  timeout?: number;
+  /** The bounds in ms of the random delay before a reconnect. Absent: 200 and 20,000. */
+  backoffMin?: number;
+  backoffMax?: number;
+  /** false: connect with `connect()`. Absent: at once. */
+  autoConnect?: boolean;
+}
+
+/** A connection that was accepted. */
+export interface Connected {
+  url: string;
+  /** The client id, with the user. */
+  client: string;
+  user: string | undefined;
+  server: string;
+  /** The number of messages that waited in the inbox. */
+  queued: number;
+}
+
+/** A connection or an attempt that has ended. */
+export interface Disconnected {
+  code: CloseCode | "lost" | "token";
+  message: string;
+  /** The time until the next attempt, in ms. */
+  retryIn: number;
+}
+
+export interface SwitchboardEvents {
+  connecting: [url: string];
+  connected: [connected: Connected];
+  disconnected: [disconnected: Disconnected];
+  /** There will be no further attempt: `close` was called, or the broker forbids it. */
+  closed: [reason: { code: CloseCode | "closed" | "token"; message: string }];
+  /** A handler has thrown, a token could not be renewed, or the storage has failed. */
+  error: [error: unknown, context: { event: string; channel?: string | undefined }];
+}
+
+/** The time after which a connection counts as good, and the backoff starts again, in ms. */
+const minUptime = 10_000;
+
+/** After these reasons the next attempt goes to the same instance: they are about this client. */
+const sameInstance = "expired unauthorized slow idle";
+
+/** Switchboard is one logical connection to a broker. It reconnects until it is closed. */
+export class Switchboard extends Emitter<SwitchboardEvents> {
+  /** "idle" before `connect`, "waiting" between two attempts. */
+  phase: "idle" | "connecting" | "connected" | "waiting" | "closed" = "idle";
+  /** The client id, with the user. Undefined before the first connection. */
+  client: string | undefined;
+  /** Messages to this device. */
+  readonly inbox: Inbox = new Inbox("", this);
+  /** Messages to all clients. */
+  readonly all: Feed = new Feed("$all", this);
+
+  /** @internal */
+  readonly _store: Store;
+  private readonly _urls: string[];
+  private readonly _o: Options;
+  /** @internal */
+  readonly _calls = new Calls();
+  private readonly _channels = new Map<string, Channel>();
+  private readonly _users = new Map<string, User>();
+  private readonly _tokens: Tokens;
+  private readonly _backoff: Backoff;
+  private readonly _instance = randomText();
+  private _saved: Saved | undefined;
+  private _next: number; // index of the next URL
+  private _attempt = 0;
+  private _connection: Connection | undefined;
+  private _connectedAt = 0;
+  private _timer: ReturnType<typeof setTimeout> | undefined;
+  private _renewTimer: ReturnType<typeof setTimeout> | undefined;
+  private _waitsForServer = false; // the broker has asked for the delay
+  private _unlisten: (() => void)[] = [];
+
+  constructor(urls: string | string[], options: Options = {}) {
+    super((error, event) => this._handlerFailed(error, event));
+    this._urls = [urls].flat().map((url) => url.replace(/^http/, "ws"));
+    this._o = options;
+    this._next = Math.floor(Math.random() * this._urls.length);
+    this._tokens = new Tokens(options.token);
+    this._backoff = this._newBackoff();
+    this._store = new Store(options.storage, options.storageKey ?? "switchboard", () => this._snapshot(), (e) => this._report(e, "storage"));
+    if (options.autoConnect !== false) queueMicrotask(() => this.phase === "idle" && this.connect());
+  }
+
+  /** Connects, unless `autoConnect` has done so. */
+  connect(): void {
+    if (this.phase !== "idle") return;
+    this.phase = "connecting";
+    this._listen();
+    void this._store._load().then((saved) => {
+      this._saved = saved;
+      this.inbox._start(saved.inbox);
+      this.all._start(saved.all);
+      void this._dial();
+    });
+  }
+
+  /** Acknowledges what is handled, and ends the connection for good. */
+  async close(): Promise<void> {
+    this._stop("closed", "the Switchboard was closed");
+    await this._store._flush();
+  }
+
+  /**
+   * Connects now instead of after the backoff, or verifies the connection. In a browser this happens
+   * when the page becomes visible or the network returns. Call it elsewhere, for example from the
+   * AppState of React Native. A delay that the broker has asked for stays.
+   */
+  wake(): void {
+    if (this._isConnected) this._connection!._check();
+    else if (this.phase === "waiting" && !this._waitsForServer) {
+      clearTimeout(this._timer);
+      void this._dial();
+    }
+  }
+
+  /** A channel, subscribed at once unless `subscribe` is false. The same name is the same channel. */
+  channel<Data = Json, Fields extends object = Record<string, Json>>(name: string, options: ChannelOptions = {}): Channel<Data, Fields> {
+    let channel = this._channels.get(name);
+    if (!channel) this._channels.set(name, (channel = new Channel(name, this)));
+    channel._configure(options);
+    return channel as unknown as Channel<Data, Fields>;
+  }
+
+  /** Whether a user is online. */
+  user(name: string): User {
+    let user = this._users.get(name);
+    if (!user) this._users.set(name, (user = new User(name, this)));
+    return user;
+  }
+
+  /** Asks your backend, and returns its answer. */
+  request<Answer = Json>(data: Json, options: { timeout?: number } = {}): Promise<Answer> {
+    return this._call({ type: "request", data }, options.timeout).then((m) => m.data as Answer);
+  }
+
+  /** Calls a method of the broker, and returns its answer. */
+  call<Answer = Json>(method: string, data?: Json, options: { timeout?: number } = {}): Promise<Answer> {
+    return this._call({ type: "request", method, data }, options.timeout).then((m) => m.data as Answer);
+  }
+
+  /** Replaces the token, of this connection and of later ones. */
+  async refresh(token: string): Promise<void> {
+    if (this._isConnected) await this._call({ type: "refresh", token });
+    this._tokens._set(token);
+    this._tokens._accepted();
+    this._scheduleRenewal(this._tokens._renewIn);
+  }
+
+  // What follows is for the other classes.
+
+  /** @internal */
+  get _isConnected(): boolean {
+    return this.phase === "connected";
+  }
+
+  /** @internal */
+  _newBackoff(): Backoff {
+    return new Backoff(this._o.backoffMin ?? 200, this._o.backoffMax ?? 20_000);
+  }
+
+  /** @internal */
+  _call(message: Outgoing, timeout = this._o.timeout ?? 30_000): Promise<Incoming> {
+    return new Promise((resolve, reject) => this._calls._submit(message, timeout, resolve, reject));
+  }
+
+  /** @internal Sends a message that has no answer. */
+  _send(message: Outgoing): void {
+    if (this._isConnected) this._connection!._send(message);
+  }
+
+  /** @internal */
+  _sendAck(id: number): void {
+    if (this._o.ack !== "auto") this._send({ type: "ack", id });
+  }
+
+  /** @internal */
+  _savedPosition(channel: string): number | undefined {
+    return this._saved?.channels?.[channel];
+  }
+
+  /** @internal */
+  _handlerFailed(error: unknown, event: string, channel?: string): void {
+    this._report(error, event, channel);
+  }
+
+  /** @internal */
+  _log(level: keyof Logger, text: string): void {
+    this._o.logger?.[level]?.(`switchboard: ${text}`);
+  }
+
+  private _report(error: unknown, event: string, channel?: string): void {
+    if (event !== "error" && this._handlers.get("error")?.size) this._emit("error", error, { event, channel });
+    else if (typeof reportError === "function") reportError(error);
+    else console.error(error);
+  }
+
+  private async _dial(): Promise<void> {
+    if (this.phase === "closed") return;
+    const attempt = ++this._attempt;
+    const url = this._urls[this._next % this._urls.length]!;
+    this.phase = "connecting";
+    this._emit("connecting", url);
+    let token: string | undefined;
+    try {
+      token = await this._tokens._get();
+    } catch (error) {
+      this._report(error, "token");
+      if (attempt !== this._attempt) return;
+      if ((error as Error).cause instanceof SignedOutError) return this._stop("token", String((error as Error).cause));
+      return this._ended({ code: "token", message: (error as Error).message, reconnect: true, afterMs: 0 });
+    }
+    if (attempt !== this._attempt) return; // closed meanwhile
+    const { connectTimeout = 10_000, pingAfter = 10_000, pingTimeout = 5000 } = this._o;
+    try {
+      this._connection = new Connection(
+        this._o.WebSocket ?? (globalThis as unknown as { WebSocket: SocketClass }).WebSocket,
+        url, this._hello(token), { connectTimeout, pingAfter, pingTimeout },
+        (m) => this._receive(m, url),
+        (end) => this._ended(end),
+      );
+    } catch (error) {
+      this._ended({ code: "lost", message: String(error), reconnect: true, afterMs: 0 });
+    }
+  }
+
+  private _hello(token: string | undefined): Outgoing {
+    const { client = "auto", user, info, ack } = this._o;
+    const saved = this._saved!;
+    if (saved.asked !== client) this._saved = { ...saved, asked: client, name: undefined, secret: undefined };
+    let name = this._saved!.name;
+    if (client !== "auto") name ??= client.slice(client.lastIndexOf("/") + 1);
+    else if (!this._tokens._namesClient) name ??= this._saved!.name = `c-${randomText()}`;
+    const anonymous = token === undefined && user === undefined;
+    if (anonymous && canDrawSecrets()) this._saved!.secret ??= randomText();
+    return {
+      type: "connect", ref: this._calls._nextRef(), token, user, info, ack, client: name,
+      secret: anonymous ? this._saved!.secret : undefined,
+      after: this.all._received, instance: this._instance, attempt: this._attempt,
+    };
+  }
+
+  private _receive(m: Incoming, url: string): void {
+    if (m.type === "connected") return this._connected(m, url);
+    if (m.ref !== undefined) return this._calls._answer(m);
+    const { type, channel } = m;
+    const feed = channel === undefined ? this.inbox : channel === this.all.name ? this.all : undefined;
+    if (!feed) this._channels.get(channel!)?._receive(m);
+    else if (type === "message") feed._message(m);
+    else if (type === "gap") feed._gap(m.after, m.id!);
+    else if (type === "error") this._log("info", `refused: ${m.code} ${m.message}`);
+  }
+
+  private _connected(m: Incoming, url: string): void {
+    const saved = this._saved!;
+    const client = (this.client = m.client!);
+    if (saved.client !== undefined && saved.client !== client) this.inbox._changed(); // another queue, with other ids
+    saved.client = client;
+    saved.name = client.slice(client.lastIndexOf("/") + 1); // without the user: another token may have another
+    saved.secret = m.secret ?? saved.secret;
+    this._store._changed();
+    this.phase = "connected";
+    this._connectedAt = Date.now();
+    this._tokens._accepted();
+    this._scheduleRenewal(this._tokens._renewIn);
+    this.all._answered(this.all._received, m);
+    this.inbox._ack();
+    this._log("info", `connected to ${url} as ${client}`);
+    this._calls._connected((text) => this._connection!._sendText(text), () => {
+      for (const channel of this._channels.values()) channel._connected();
+    });
+    this._emit("connected", { url, client, user: m.user, server: m.server!, queued: m.queued ?? 0 });
+  }
+
+  private _ended(end: End | (Omit<End, "code"> & { code: "token" })): void {
+    if (this._isConnected && Date.now() - this._connectedAt >= minUptime) this._backoff._reset();
+    this._disconnect();
+    const { code, message, afterMs } = end;
+    let { reconnect } = end;
+    if (code === "expired" || code === "unauthorized") reconnect = this._tokens._refused(code === "expired");
+    if (code === "superseded" && (this._o.client ?? "auto") === "auto") {
+      // Another tab has a copy of this one's storage. This client becomes another one.
+      this._saved!.name = undefined;
+      reconnect = true;
+    }
+    if (!reconnect) return this._stop(code as CloseCode, message);
+    if (!sameInstance.includes(code)) this._next++;
+    const drawn = this._backoff._next();
+    const retryIn = afterMs || drawn;
+    this._waitsForServer = afterMs > 0;
+    this.phase = "waiting";
+    this._timer = setTimeout(() => void this._dial(), retryIn);
+    this._log("warn", `${code}: ${message}; next attempt in ${Math.round(retryIn)} ms`);
+    this._emit("disconnected", { code, message, retryIn });
+  }
+
+  private _disconnect(): void {
+    this._connection?._close();
+    this._connection = undefined;
+    clearTimeout(this._timer);
+    clearTimeout(this._renewTimer);
+    this._calls._lost();
+    for (const channel of this._channels.values()) channel._lost();
+  }
+
+  private _stop(code: CloseCode | "closed" | "token", message: string): void {
+    if (this.phase === "closed") return;
+    this.inbox._stop();
+    this.phase = "closed";
+    this._attempt++;
+    this._disconnect();
+    const error = new SwitchboardError("closed", `closed: ${message}`);
+    this._calls._stop(error);
+    for (const channel of this._channels.values()) channel._end(error, false);
+    for (const remove of this._unlisten.splice(0)) remove();
+    this._log(code === "closed" ? "info" : "warn", `closed: ${code}: ${message}`);
+    this._emit("closed", { code, message });
+  }
+
+  private _scheduleRenewal(delay: number | undefined): void {
+    clearTimeout(this._renewTimer);
+    if (delay !== undefined) this._renewTimer = setTimeout(() => void this._renew(), delay);
+  }
+
+  /** Renews the token before it expires. If that fails, the connection stays until it does. */
+  private async _renew(): Promise<void> {
+    const attempt = this._attempt;
+    try {
+      await this.refresh(await this._tokens._fetch());
+    } catch (error) {
+      if (attempt !== this._attempt || !this._isConnected) return;
+      this._report(error, "token");
+      this._scheduleRenewal(1000 + 29_000 * Math.random());
+    }
+  }
+
+  private _snapshot(): Saved {
+    const channels = { ...this._saved?.channels };
+    for (const { name, position, _wanted } of this._channels.values()) {
+      if (position !== undefined) channels[name] = position;
+      else if (!_wanted) delete channels[name];
+    }
+    return { ...this._saved, inbox: this.inbox.position, all: this.all.position, channels };
+  }
+
+  private _listen(): void {
+    const on = (target: EventTarget | undefined, event: string, handler: () => void) => {
+      if (typeof target?.addEventListener !== "function") return;
+      target.addEventListener(event, handler);
+      this._unlisten.push(() => target.removeEventListener(event, handler));
+    };
+    const page = typeof document === "undefined" ? undefined : document;
+    on(page && globalThis, "online", () => this.wake());
+    on(page && globalThis, "pagehide", () => void this._store._flush());
+    on(page, "visibilitychange", () => page!.visibilityState === "visible" ? this.wake() : void this._store._flush());
+  }
+}

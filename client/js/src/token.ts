@@ -1,0 +1,77 @@
+import { SwitchboardError } from "./errors.js";
+import type { Json } from "./wire.js";
+
+/** A token, or a function that returns one. */
+export type TokenSource = string | (() => string | Promise<string>);
+
+/** The longest delay of setTimeout. */
+const maxDelay = 2 ** 31 - 1;
+
+/** Tokens keeps the current token. It asks the token function again before the token expires. */
+export class Tokens {
+  private _value: string | undefined;
+  private _used = false; // a connection was made with it
+  private _renewAt = Infinity;
+
+  constructor(private readonly _source: TokenSource | undefined) {}
+
+  /** Returns the current token, or a new one. It rejects with the code `token`. */
+  async _get(): Promise<string | undefined> {
+    if (typeof this._source !== "function") return this._value ?? this._source;
+    if (this._value === undefined || Date.now() >= this._renewAt) await this._fetch();
+    return this._value;
+  }
+
+  /** Asks the token function. */
+  async _fetch(): Promise<string> {
+    try {
+      this._set(await (this._source as () => string | Promise<string>)());
+    } catch (error) {
+      throw new SwitchboardError("token", "the token function failed", {}, error);
+    }
+    return this._value!;
+  }
+
+  _set(value: string): void {
+    this._value = value;
+    this._used = false;
+    const { exp, iat } = claimsOf(value);
+    // The device's clock may be wrong, so the lifetime counts from now, and not the time of expiry.
+    const left = exp - Date.now() / 1000;
+    const life = exp - iat;
+    const seconds = left > 0 && !(left > life) ? left : life > 0 ? life : left;
+    this._renewAt = seconds > 0 ? Date.now() + seconds * 800 : Infinity;
+  }
+
+  _accepted(): void {
+    this._used = true;
+  }
+
+  /** The time in ms until the token should be renewed; undefined if it cannot be. */
+  get _renewIn(): number | undefined {
+    if (typeof this._source !== "function" || this._renewAt === Infinity) return undefined;
+    return Math.min(maxDelay, Math.max(1000, this._renewAt - Date.now()));
+  }
+
+  /** Discards a token that the broker does not accept. Returns whether there may be another one. */
+  _refused(expired: boolean): boolean {
+    const again = typeof this._source === "function" && (expired || this._used);
+    if (again) this._value = undefined;
+    return again;
+  }
+
+  /** Reports whether the token is for one client only. */
+  get _namesClient(): boolean {
+    return claimsOf(this._value ?? (this._source as string)).client !== undefined;
+  }
+}
+
+/** claimsOf returns the claims of a JWT, without verifying it. Of another token it has none. */
+function claimsOf(token: unknown): Json {
+  try {
+    const part = String(token).split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/");
+    return JSON.parse(atob(part));
+  } catch {
+    return {};
+  }
+}
