@@ -1,0 +1,119 @@
+// A graph of values over time. Its head shows the latest values, or those under the pointer.
+import { useEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import { time } from "../format";
+import { useTheme } from "../theme";
+import { Card } from "./ui";
+
+export interface Line {
+  /** Absent if the graph has one line. */
+  label?: string;
+  values: (number | null)[];
+}
+
+const height = 132; // px
+
+// The time axis ends now. It begins with the first sample, but shows one to five minutes.
+const [shortest, longest] = [60, 300]; // seconds
+
+/** Chart draws up to two lines. Values that are null leave a gap. */
+export function Chart({ title, times, lines, format, unit = "", empty }: {
+  title: string;
+  times: number[];
+  lines: Line[];
+  format: (value: number) => string;
+  unit?: string;
+  /** What the graph says if it has no value yet. */
+  empty: string;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(null);
+  const [hovered, setHovered] = useState<number | null>(null);
+  const [theme] = useTheme();
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    plot.current = new uPlot(options(element, lines.length, format, setHovered), [[]], element);
+    const observer = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.current?.destroy();
+    };
+  }, [theme, lines.length]);
+  useEffect(() => {
+    plot.current?.setData([times, ...lines.map((l) => l.values)] as uPlot.AlignedData);
+  });
+
+  const at = hovered ?? times.length - 1;
+  const hasValues = lines.some((l) => l.values.some((v) => v !== null));
+  const valueOf = (line: Line) => {
+    const value = line.values[at];
+    return value === null || value === undefined ? "–" : format(value);
+  };
+  const when = hovered === null ? "" : time((times[hovered] ?? 0) * 1000);
+  return (
+    <Card title={title} note={when}>
+      <p class="readings">
+        {lines.map((line, i) => (
+          <span key={line.label} class={`reading series-${i + 1}`}>
+            {line.label && <span class="reading-label">{line.label}</span>}
+            <span class="reading-value">{valueOf(line)}</span>
+            {unit && <span class="reading-unit">{unit}</span>}
+          </span>
+        ))}
+      </p>
+      <div class="chart" ref={box} aria-hidden="true">
+        {!hasValues && <p class="chart-empty">{empty}</p>}
+      </div>
+    </Card>
+  );
+}
+
+/** options returns uPlot's options, with the colours of the style sheet. */
+function options(element: HTMLElement, lines: number, format: (value: number) => string, hover: (at: number | null) => void): uPlot.Options {
+  const probe = document.createElement("span");
+  element.append(probe);
+  const color = (name: string) => {
+    probe.className = name;
+    return getComputedStyle(probe).color;
+  };
+  const axis = { stroke: color("ink-soft"), font: "11px system-ui", ticks: { show: false } };
+  const grid = { stroke: color("ink-line"), width: 1 };
+  const strokes = Array.from({ length: lines }, (_, i) => color(`ink-series-${i + 1}`));
+  const fill = color("ink-fill");
+  probe.remove();
+  return {
+    width: element.clientWidth || 300,
+    height,
+    padding: [8, 18, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+    scales: {
+      x: { range: (_plot, min, max) => [max - Math.min(longest, Math.max(shortest, max - min)), max] },
+      y: { range: (_plot, _min, max) => [0, Math.max(max * 1.15, Number.MIN_VALUE)] },
+    },
+    axes: [
+      { ...axis, grid: { show: false }, size: 24, splits: (_plot, _axis, min, max) => agoSplits(min, max), values: (_plot, splits) => agoLabels(splits) },
+      { ...axis, grid, space: 34, size: 52, values: (_plot, ticks) => ticks.map((v) => (v === 0 ? "0" : format(v))) },
+    ],
+    series: [
+      {},
+      ...strokes.map((stroke, i) => ({ stroke, width: 1.75, points: { show: false }, ...(i === 0 && lines === 1 ? { fill } : {}) })),
+    ],
+    hooks: { setCursor: [(plot) => hover(plot.cursor.idx ?? null)] },
+  };
+}
+
+/** agoSplits returns up to five times that end with the last one. */
+function agoSplits(min: number, max: number): number[] {
+  const step = max - min > 120 ? 60 : max - min > 60 ? 30 : 15;
+  return Array.from({ length: Math.floor((max - min) / step) + 1 }, (_, i) => max - i * step).reverse();
+}
+
+const agoLabels = (splits: number[]) =>
+  splits.map((at) => {
+    const ago = Math.round((splits.at(-1) ?? at) - at);
+    return ago === 0 ? "now" : ago % 60 === 0 ? `−${ago / 60} min` : `−${ago} s`;
+  });

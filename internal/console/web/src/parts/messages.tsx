@@ -1,0 +1,35 @@
+// Messages as rows that open. Payloads are text: nothing in them becomes an element of the page.
+import { idTime, json } from "../format";
+import type { Changes, Message } from "../types";
+import { At } from "./ui";
+
+const preview = 240; // characters of a payload on one line
+
+/** A Row of the tail: a message, or a note about the channel. */
+export type Row = { kind: "message"; message: Message } | { kind: "gap"; id: number };
+
+export function MessageRow({ message }: { message: Message }) {
+  const { id, data, ...changes } = message;
+  const summary = [data === undefined ? "" : json(data), summaryOf(changes)].filter(Boolean).join("  ");
+  return (
+    <details class="message">
+      <summary>
+        <At ms={idTime(id)} />
+        <span class="mono payload">{summary.length > preview ? summary.slice(0, preview) + "…" : summary}</span>
+      </summary>
+      <div class="message-body">
+        <p class="soft mono">id {id}</p>
+        {data !== undefined && <pre class="mono" tabIndex={0}>{json(data, 2)}</pre>}
+        {Object.keys(changes).length > 0 && <><p class="soft">Changes of the state</p><pre class="mono" tabIndex={0}>{json(changes, 2)}</pre></>}
+      </div>
+    </details>
+  );
+}
+
+/** summaryOf names the fields that a message changed. */
+function summaryOf(changes: Changes): string {
+  return Object.entries(changes)
+    .filter(([, value]) => typeof value === "object" && value !== null)
+    .map(([kind, value]) => `${kind} ${(Array.isArray(value) ? value : Object.keys(value as object)).join(", ")}`)
+    .join("; ");
+}

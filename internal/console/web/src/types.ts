@@ -1,0 +1,209 @@
+// Answers of the HTTP API. Times are ms since 1970 unless a comment says otherwise.
+
+export type Scope = "push" | "read" | "admin";
+export type System = "rooms" | "holds" | "boards" | "accounts" | "sessions" | "scenes";
+
+export interface Self {
+  server: string;
+  version: string;
+  started_at: number;
+  open: boolean; // there are no API keys
+  tokens: boolean; // clients need a token
+  key: { name: string; scopes: Scope[] };
+  redis: boolean;
+  kit: System[];
+  webhooks: boolean;
+}
+
+export interface Server {
+  server: string;
+  host: string;
+  version: string;
+  started_at: number;
+  last_active: number;
+  connections: number;
+  users: number;
+  channels: number;
+}
+
+/** Latency counts operations since the start. Percentiles, in seconds, are those of the last 10 s, if there was an operation. */
+export interface Latency {
+  count: number;
+  p50?: number;
+  p99?: number;
+}
+
+/** ServerStats has gauges and counters of one server. Counters count since its start. */
+export interface ServerStats {
+  server: string;
+  at: number;
+  started_at: number;
+  connections: number;
+  users: number;
+  channels: number;
+  subscriptions: number;
+  accepted: number;
+  closed: number;
+  delivered: number;
+  pushes: number;
+  push_errors: number;
+  append: Latency;
+  drain: Latency;
+  rss: number; // bytes; 0 if it is not known
+}
+
+export interface Stats {
+  servers: ServerStats[];
+  partial: boolean; // a server did not answer
+}
+
+export interface ChannelRow {
+  channel: string;
+  subscribers: number;
+}
+
+export interface Channel {
+  channel: string;
+  servers: number;
+  subscribers: number;
+  id: number;
+  messages: number;
+  partial?: boolean;
+}
+
+export interface Changes {
+  set?: Record<string, unknown>;
+  del?: string[];
+  add?: Record<string, unknown>;
+  touch?: string[];
+  gone?: Record<string, string>;
+  [other: string]: unknown;
+}
+
+export interface Message extends Changes {
+  id: number;
+  data?: unknown;
+}
+
+export interface History {
+  channel: string;
+  messages: Message[];
+  more: boolean;
+  recovered: boolean; // false: messages after `after` are lost
+  id: number; // the `after` of the next page
+}
+
+export interface Member {
+  client: string;
+  user?: string;
+  info?: unknown;
+  since: number;
+}
+
+export interface Presence {
+  channel: string;
+  count: number;
+  users?: number;
+  clients: Member[];
+  next?: string;
+}
+
+/** FieldValue is [id], [id, value], [id, value, until] or [id, value, until, "away"]. */
+export type FieldValue = [id: number, value?: unknown, until?: number, away?: string];
+
+export interface State {
+  channel: string;
+  id: number;
+  fields: Record<string, FieldValue>;
+  cursor?: string;
+}
+
+export interface Device {
+  client: string;
+  server?: string;
+  online: boolean;
+  since?: number;
+  queued: number;
+}
+
+export interface User {
+  user: string;
+  online: boolean;
+  clients: Device[];
+}
+
+export interface Client extends Device {
+  user?: string;
+  address?: string;
+  expires?: number; // Unix seconds
+  channels?: string[];
+}
+
+export interface OnlineUsers {
+  count: number;
+  connections: number;
+  users?: { user: string; clients: string[] }[];
+  cursor?: string;
+}
+
+export interface Queue {
+  client: string;
+  messages: Message[];
+  more: boolean;
+  recovered: boolean;
+  id: number;
+  count: number;
+}
+
+export interface PushError {
+  code: string;
+  message: string;
+}
+
+export interface PushResult {
+  results?: {
+    channel?: string;
+    user?: string;
+    client?: string;
+    all?: boolean;
+    id?: number;
+    servers?: number;
+    online?: boolean;
+    clients?: { client: string; id: number; online: boolean }[];
+    fields?: Record<string, unknown>;
+    error?: PushError;
+  }[];
+}
+
+export interface Webhooks {
+  waiting: number;
+  dead: number;
+  dropped: number;
+  oldest?: number;
+  endpoints: { url: string; events: string[] }[];
+}
+
+export interface DeadLetter {
+  id: string;
+  reason: string; // expired, refused, gone or full
+  at: number;
+  event: { id?: string; type?: string; at?: number; [member: string]: unknown };
+}
+
+export interface DeadLetters {
+  letters: DeadLetter[];
+  cursor?: string;
+}
+
+export interface Check {
+  error?: string; // the token is not valid; all other members but channel are then absent
+  user?: string;
+  client?: string;
+  expires?: number;
+  connect?: { allowed: boolean; why: string };
+  channel: string;
+  rule?: string;
+  limits?: string;
+  rights?: { right: string; allowed: boolean; why: string }[];
+  fields?: { field: string; allowed: boolean; why: string; limits?: string }[];
+}
