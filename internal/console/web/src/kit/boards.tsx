@@ -74,10 +74,10 @@ export function BoardPage({ name }: { name: string }) {
         <Card flush>
           {data.entries.length === 0 && <Empty title="No player has a score.">Your backend submits scores with <code>POST /v1/boards/{name}/scores</code>.</Empty>}
           {data.entries.length > 0 && (
-            <Table caption="Ranks" columns={["+Rank", "Player", "+Score"]}>
+            <Table caption="Ranks" columns={["Rank", "Player", "+Score"]}>
               {data.entries.map((e) => (
                 <tr key={e.rank}>
-                  <td class="num">{count(e.rank)}</td>
+                  <td class="rank">{count(e.rank)}</td>
                   <th scope="row"><a class="name" href={link("users", e.player)}>{e.player}</a></th>
                   <td class="num">{count(e.score)}</td>
                 </tr>

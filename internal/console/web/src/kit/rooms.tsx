@@ -106,10 +106,10 @@ export function RoomPage({ id }: { id: string }) {
           <Card title="Members" note={plural(data.members.length, "place") + " taken"} flush>
             {data.members.length === 0 && <Empty title="Nobody is in the room." />}
             {data.members.length > 0 && (
-              <Table caption="Members" columns={["+Number", "User", "Nickname?", "State", "Joined?"]}>
+              <Table caption="Members" columns={["Number", "User", "Nickname?", "State", "Joined?"]}>
                 {data.members.map((m) => (
                   <tr key={m.n}>
-                    <td class="num">{m.n}</td>
+                    <td class="rank">{m.n}</td>
                     <th scope="row">{m.user ? <a class="name" href={link("users", m.user)}>{m.user}</a> : "–"}</th>
                     <td class="wide">{m.nickname || "–"}</td>
                     <td>{m.reserved ? <Badge tone="accent">reserved</Badge> : m.away ? <Badge tone="warn">away</Badge> : <Badge tone="good">here</Badge>}</td>

@@ -22,7 +22,7 @@ export function ChannelPage({ name }: { name: string }) {
           ["Subscribers", count(data.subscribers) + (data.partial ? " or more" : "")],
           ["On", plural(data.servers, "instance")],
           ["Messages stored", count(data.messages)],
-          ["Last id", data.id || "–"],
+          ["Last id", data.id ? <span class="id">{data.id}</span> : "–"],
         ]} />
       )}
       <div class="grid split">

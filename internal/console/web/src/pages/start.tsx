@@ -41,7 +41,7 @@ ws.onopen = () => {
       <ol class="steps">
         <li>
           <Card title="Connect a client">
-            <p>Paste this into the developer tools of a browser, on a page of this host. It subscribes to the channel <code>{channel}</code>.</p>
+            <p>Paste this into the developer tools of a browser, for instance of this page. It subscribes to the channel <code>{channel}</code>.</p>
             {self.tokens && <p>This broker verifies tokens: put one of your login service into <code>token</code>. <a href={link("access")}>Check what a token may do</a>.</p>}
             <Code label="A client in a browser" text={client} />
             {subscribers !== undefined && (

@@ -100,8 +100,7 @@ function Letter({ letter: { id, reason, at, event } }: { letter: DeadLetter }) {
   return (
     <details class="message">
       <summary>
-        <At ms={at} />
-        <Badge tone="bad">{reason}</Badge>
+        <span class="message-head"><At ms={at} /> <Badge tone="bad">{reason}</Badge></span>
         <span class="mono payload">{event.type} {subjectOf(event)}</span>
       </summary>
       <div class="message-body">

@@ -14,7 +14,7 @@ export function MessageRow({ message }: { message: Message }) {
   return (
     <details class="message">
       <summary>
-        <At ms={idTime(id)} />
+        <span class="message-head"><At ms={idTime(id)} /></span>
         <span class="mono payload">{summary.length > preview ? summary.slice(0, preview) + "…" : summary}</span>
       </summary>
       <div class="message-body">
