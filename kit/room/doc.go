@@ -11,6 +11,7 @@
 //	g/*              shared fields, under the rules of the mode
 //	$$user/{user}    the number of a user (escaped), part of member/{n}
 //	$$n/{n}          the user of a number, part of member/{n}
+//	$$kicked/{n}     the user of a number that was kicked, for a minute
 //	$$owner          the user that is named as the owner
 //	$$code           the code of a private room
 //	$$next           the last number

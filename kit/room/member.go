@@ -13,6 +13,7 @@ import (
 
 // The names of fields of one member.
 func memberField(n int) string       { return groupMember + strconv.Itoa(n) }
+func kickedField(n int) string       { return groupKicked + strconv.Itoa(n) }
 func userField(user string) string   { return groupUser + state.Escape(user) }
 func numberMark(i int) string        { return "{n" + strconv.Itoa(i) + "}" }
 func mustJSON(v any) json.RawMessage { data, _ := json.Marshal(v); return data } // of types without errors

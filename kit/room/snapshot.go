@@ -23,6 +23,7 @@ const (
 	groupMember = "member/"
 	groupUser   = "$$user/"
 	groupNumber = "$$n/"
+	groupKicked = "$$kicked/"
 	groupPlayer = "p/"
 	groupShared = "g/"
 )
@@ -51,7 +52,8 @@ type Snapshot struct {
 	// room. Both are for the backend only.
 	OwnerUser, Code string
 
-	ownerID, nextID int64 // ids of $$owner and $$next, 0 if absent
+	ownerID, nextID int64          // ids of $$owner and $$next, 0 if absent
+	kicked          map[int]string // users by number, for kickedFor
 }
 
 // Member is a player of a room, or a reservation.
@@ -228,15 +230,30 @@ func (s *Snapshot) setField(f queue.NamedField) (err error) {
 	case fieldNext:
 		s.nextID = f.ID
 	default:
-		number, found := strings.CutPrefix(f.Name, groupNumber)
-		if !found {
-			return nil
+		if number, found := strings.CutPrefix(f.Name, groupNumber); found {
+			n, _ := strconv.Atoi(number)
+			if m := s.member(n); m != nil {
+				err = json.Unmarshal(f.Value, &m.User)
+			}
 		}
-		n, _ := strconv.Atoi(number)
-		if m := s.member(n); m != nil {
-			err = json.Unmarshal(f.Value, &m.User)
+		if number, found := strings.CutPrefix(f.Name, groupKicked); found {
+			err = s.setKicked(number, f.Value)
 		}
 	}
+	return err
+}
+
+// setKicked reads a field $$kicked/{n}.
+func (s *Snapshot) setKicked(number string, value []byte) error {
+	n, err := strconv.Atoi(number)
+	var user string
+	if err == nil {
+		err = json.Unmarshal(value, &user)
+	}
+	if s.kicked == nil {
+		s.kicked = map[int]string{}
+	}
+	s.kicked[n] = user
 	return err
 }
 
