@@ -110,7 +110,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestMethodPath looks for the method from the folder bench, from folders in it, and from elsewhere.
+// TestMethodPath looks for the method from the folder bench, from folders in it, and from another
+// folder.
 func TestMethodPath(t *testing.T) {
 	bench := t.TempDir()
 	if err := writeMethod(bench); err != nil {

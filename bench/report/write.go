@@ -50,8 +50,8 @@ func write(dir string, r Run) error {
 // methodFile describes the measurements, relative to the folder bench.
 const methodFile = "suite/doc.go"
 
-// methodPath returns the path from dir to methodFile, or "" if neither dir nor a folder above it has
-// the file.
+// methodPath returns the path from dir to methodFile, or "" if neither dir nor a folder above it
+// has the file.
 func methodPath(dir string) string {
 	folder, err := filepath.Abs(dir)
 	if err != nil {

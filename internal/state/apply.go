@@ -55,7 +55,7 @@ func (s *State) Check(u *Update, now int64, next func() int64) (Result, error) {
 
 // text returns the value of a field that is a JSON string, or "".
 func (a *update) text(name string) (value string) {
-	if f := a.fields[name]; f != nil && json.Unmarshal(f.Value, &value) != nil {
+	if f := a.fields.get(name); f != nil && json.Unmarshal(f.Value, &value) != nil {
 		return ""
 	}
 	return value
@@ -111,7 +111,7 @@ func (a *update) refuse(why Reason, field string, d Details) *Refusal {
 
 // current returns a copy of the live field, or nil.
 func (a *update) current(name string) *Field {
-	if f := a.fields[name]; f != nil {
+	if f := a.fields.get(name); f != nil {
 		return f.clone()
 	}
 	return nil
@@ -120,11 +120,11 @@ func (a *update) current(name string) *Field {
 // writeField writes the value, the lease and the parent of a field.
 func (a *update) writeField(p *plan) {
 	op := p.op
-	f := a.fields[op.Field]
+	f := a.fields.get(op.Field)
 	created := f == nil
 	if created {
 		f = &Field{}
-		a.fields[op.Field] = f
+		a.fields.set(op.Field, f)
 		a.bytes += len(op.Field)
 	}
 	a.setValue(p, f)

@@ -3,7 +3,6 @@ package state
 import (
 	"cmp"
 	"strconv"
-	"strings"
 )
 
 func (a *update) check() error {
@@ -31,7 +30,7 @@ func (a *update) checkConditions() error {
 	var differ map[string]*Field
 	first := ""
 	for _, cond := range a.If {
-		f := a.fields[cond.Field]
+		f := a.fields.get(cond.Field)
 		ok := f != nil
 		switch cond.Kind {
 		case IsID:
@@ -60,13 +59,7 @@ func (a *update) checkGroupSizes() error {
 		if cond.Kind != AtMost {
 			continue
 		}
-		n := 0
-		for name := range a.fields {
-			if strings.HasPrefix(name, cond.Field) {
-				n++
-			}
-		}
-		if n > cond.Max {
+		if n := a.fields.count(cond.Field); n > cond.Max {
 			return Refuse(GroupFull, Details{Other: cond.Field, N: int64(n), Max: int64(cond.Max)})
 		}
 	}
@@ -96,7 +89,7 @@ func (a *update) planAll() error {
 
 // plan checks one operation against its field.
 func (a *update) plan(op *Op) error {
-	f := a.fields[op.Field]
+	f := a.fields.get(op.Field)
 	if op.Claim && f != nil && f.Holder != a.holder(op) {
 		return a.refuse(Claimed, op.Field, Details{})
 	}
@@ -158,7 +151,7 @@ func (a *update) checkParent(p *plan) error {
 	if name == "" {
 		return nil
 	}
-	parent, planned := a.fields[name], a.planOf(name)
+	parent, planned := a.fields.get(name), a.planOf(name)
 	if planned != nil && planned.gone {
 		parent, planned = nil, nil
 	}
@@ -190,7 +183,7 @@ func (a *update) checkPartDeletion(op *Op, old *Field) error {
 		return nil
 	}
 	name := cmp.Or(old.Parent, op.Parent)
-	parent, planned := a.fields[name], a.planOf(name)
+	parent, planned := a.fields.get(name), a.planOf(name)
 	holder := ""
 	if parent != nil {
 		holder = parent.Holder

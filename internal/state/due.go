@@ -1,17 +1,15 @@
 package state
 
-import "slices"
-
 // unknownEnd is a State.nextEnd that earliestEnd has to compute.
 const unknownEnd = -1
 
 // earliestEnd returns when the next field ends, or 0 for never. It looks at all fields only if the
 // field that ended first has changed since the last call: most updates change no end, and looking
-// at 1024 fields takes six times as long as the rest of an update.
+// at 1024 fields takes four times as long as the rest of an update.
 func (s *State) earliestEnd() int64 {
 	if s.nextEnd == unknownEnd {
 		s.nextEnd = 0
-		for _, f := range s.fields {
+		for _, f := range s.fields.all() {
 			s.endChanged(0, f.Until())
 		}
 	}
@@ -36,14 +34,13 @@ func (c *change) expire() {
 		return
 	}
 	var due []string
-	for name, f := range c.fields {
+	for name, f := range c.fields.all() {
 		if !f.live(c.now) {
 			due = append(due, name)
 		}
 	}
-	slices.Sort(due)
 	for _, name := range due {
-		f := c.fields[name]
+		f := c.fields.get(name)
 		if f == nil { // it has ended with its parent
 			continue
 		}

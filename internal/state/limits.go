@@ -32,7 +32,7 @@ func (a *update) checkLimits() error {
 		}
 	}
 	if len(a.added) > 0 && a.Fields > 0 {
-		if n := a.countAll(removed); n > a.Fields {
+		if n := a.count("", removed); n > a.Fields {
 			return a.refuse(ChannelFull, a.added[0], Details{N: int64(n), Max: int64(a.Fields)})
 		}
 	}
@@ -57,7 +57,7 @@ func (a *update) groupMax(op *Op, group string) int {
 	var value []byte
 	if p := a.planOf(name); p != nil && (p.gone || p.value != nil) {
 		value = p.value
-	} else if f := a.fields[name]; f != nil {
+	} else if f := a.fields.get(name); f != nil {
 		value = f.Value
 	}
 	if n, ok := parseNumber(value); ok && n >= 0 && (limit < 0 || n < int64(limit)) {
@@ -68,31 +68,20 @@ func (a *update) groupMax(op *Op, group string) int {
 
 // count returns how many fields with the prefix there are after the update.
 func (a *update) count(prefix string, removed map[string]bool) (n int) {
-	for name := range a.fields {
-		if p := a.planOf(name); strings.HasPrefix(name, prefix) && !removed[name] && (p == nil || !p.gone) {
-			n++
+	n = a.fields.count(prefix)
+	for name := range removed {
+		if strings.HasPrefix(name, prefix) {
+			n--
+		}
+	}
+	for i := range a.plans {
+		if p := &a.plans[i]; p.gone && p.old != nil && strings.HasPrefix(p.op.Field, prefix) {
+			n--
 		}
 	}
 	for _, name := range a.added {
 		if strings.HasPrefix(name, prefix) {
 			n++
-		}
-	}
-	return n
-}
-
-// countAll returns how many fields there are after the update. Its cost does not depend on the
-// number of fields.
-func (a *update) countAll(removed map[string]bool) int {
-	n := len(a.fields) + len(a.added)
-	for name := range removed {
-		if a.fields[name] != nil {
-			n--
-		}
-	}
-	for i := range a.plans {
-		if p := &a.plans[i]; p.gone && a.fields[p.op.Field] != nil {
-			n--
 		}
 	}
 	return n
@@ -115,7 +104,7 @@ func (a *update) full(group string, limit, n int) error {
 func (a *update) sizeAfter(removed map[string]bool) int {
 	size := a.bytes
 	for name := range removed {
-		size -= a.fields[name].size(name)
+		size -= a.fields.get(name).size(name)
 	}
 	for i := range a.plans {
 		p := &a.plans[i]

@@ -61,7 +61,7 @@ func (w *world) check() {
 func (s *State) check() (wrong []string) {
 	report := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	bytes, end := 0, int64(0)
-	for name, f := range s.fields {
+	for name, f := range s.fields.all() {
 		bytes += len(name) + len(f.Value)
 		if until := f.Until(); until > 0 && (end == 0 || until < end) {
 			end = until
@@ -69,7 +69,7 @@ func (s *State) check() (wrong []string) {
 		if _, listed := s.children[f.Parent][name]; listed != (f.Parent != "") {
 			report("field %s: listed as a part of %s: %v", name, f.Parent, listed)
 		}
-		if parent := s.fields[f.Parent]; f.Parent != "" && (parent == nil || parent.Parent != "") {
+		if parent := s.fields.get(f.Parent); f.Parent != "" && (parent == nil || parent.Parent != "") {
 			report("field %s: its parent %s is absent, or a part itself", name, f.Parent)
 		}
 		if !slices.IsSorted(f.Owners) || len(slices.Compact(slices.Clone(f.Owners))) != len(f.Owners) {
@@ -99,14 +99,14 @@ func (s *State) check() (wrong []string) {
 	}
 	for client, o := range s.owners {
 		for name := range o.fields {
-			if f := s.fields[name]; f == nil || !slices.Contains(f.Owners, client) {
+			if f := s.fields.get(name); f == nil || !slices.Contains(f.Owners, client) {
 				report("client %s: it does not own %s", client, name)
 			}
 		}
 	}
 	for parent, children := range s.children {
 		for name := range children {
-			if f := s.fields[name]; f == nil || f.Parent != parent {
+			if f := s.fields.get(name); f == nil || f.Parent != parent {
 				report("field %s: it is not a part of %s", name, parent)
 			}
 		}
@@ -117,7 +117,7 @@ func (s *State) check() (wrong []string) {
 // compareOracle compares all fields and generations with the oracle.
 func (w *world) compareOracle() {
 	got := map[string]oracleField{}
-	for name, f := range w.state.fields {
+	for name, f := range w.state.fields.all() {
 		got[name] = withOwners(oracleField{
 			id: f.ID, value: string(f.Value), lease: f.Lease, away: f.Away, grace: f.Grace, holder: f.Holder, parent: f.Parent,
 		}, slices.Clone(f.Owners))
@@ -177,7 +177,7 @@ func (w *world) checkLimits() {
 			w.fail("group %s has %d fields, at most %d are allowed", group, n, limit)
 		}
 	}
-	if n := len(w.state.fields); w.limits.Fields > 0 && n > w.limits.Fields {
+	if n := w.state.fields.len(); w.limits.Fields > 0 && n > w.limits.Fields {
 		w.fail("there are %d fields, at most %d are allowed", n, w.limits.Fields)
 	}
 	if n := sumBytes(w.oracle.fields); w.limits.Bytes > 0 && n > w.limits.Bytes {
@@ -211,7 +211,7 @@ func (w *world) checkReasons(e *Entry) {
 // checkRefusal checks that a refusal shows the current values.
 func (w *world) checkRefusal(r *Refusal) {
 	for name, f := range r.Fields {
-		current := w.state.fields[name]
+		current := w.state.fields.get(name)
 		if (f == nil) != (current == nil) || f != nil && !reflect.DeepEqual(f.Show(), current.Show()) {
 			w.fail("the refusal shows %s as %v, it is %v", name, f, current)
 		}

@@ -84,7 +84,7 @@ func (s *State) Disown(now int64, next func() int64, conn Connection) Result {
 		return c.finish()
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		f := c.fields[name]
+		f := c.fields.get(name)
 		switch {
 		case f == nil || f.Grace == AwayStays: // it has ended with its parent, or it stays
 		case len(f.Owners) == 1:
@@ -103,7 +103,7 @@ func (s *State) Disown(now int64, next func() int64, conn Connection) Result {
 
 // checkOwners makes an owned field away or not away, as its owners are connected or not.
 func (c *change) checkOwners(name string) {
-	f := c.fields[name]
+	f := c.fields.get(name)
 	if f == nil || len(f.Owners) == 0 {
 		return
 	}
@@ -138,7 +138,7 @@ func (c *change) setBack(name string, f *Field) {
 // addOwner makes a client an owner of the field of an operation. It returns false if the field has
 // ended with a parent that the update has disowned.
 func (c *change) addOwner(op *Op, client string) bool {
-	f := c.fields[op.Field]
+	f := c.fields.get(op.Field)
 	if f == nil {
 		return false
 	}
@@ -181,7 +181,7 @@ func (c *change) removeOwner(name string, f *Field, client string) {
 // disown ends the ownership of a client, or that of all owners if client is "". A field without
 // owners is no longer away.
 func (c *change) disown(name, client string) {
-	f := c.fields[name]
+	f := c.fields.get(name)
 	if f == nil { // it has ended with a parent that the update has disowned
 		return
 	}

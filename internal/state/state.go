@@ -3,7 +3,6 @@ package state
 import (
 	"maps"
 	"slices"
-	"strings"
 )
 
 // maxEntry is the size of an entry above which fields that ended go to entries of their own, in
@@ -12,7 +11,7 @@ const maxEntry = 32 << 10
 
 // State is the state of one channel. It is not safe for concurrent use.
 type State struct {
-	fields    map[string]*Field
+	fields    tree
 	children  map[string]map[string]struct{} // by parent
 	owners    map[string]*owner              // by client
 	bytes     int
@@ -46,9 +45,7 @@ const FenceMS = 3600_000
 
 // New returns an empty state.
 func New() *State {
-	return &State{
-		fields: make(map[string]*Field), children: make(map[string]map[string]struct{}), owners: make(map[string]*owner),
-	}
+	return &State{children: make(map[string]map[string]struct{}), owners: make(map[string]*owner)}
 }
 
 // Logged is an entry of the log.
@@ -95,14 +92,14 @@ func (c *change) prepare() {
 
 // clear removes all fields.
 func (c *change) clear() {
-	if len(c.fields) == 0 {
+	if c.fields.len() == 0 {
 		return
 	}
 	c.entry.Cleared = true
 	for _, o := range c.owners {
 		clear(o.fields)
 	}
-	clear(c.fields)
+	c.fields.removeAll()
 	clear(c.children)
 	c.bytes, c.nextEnd = 0, 0
 }
@@ -140,7 +137,7 @@ func (c *change) finish() Result {
 
 // remove removes a field and its children, and returns their names.
 func (c *change) remove(name string) []string {
-	f := c.fields[name]
+	f := c.fields.get(name)
 	if f == nil {
 		return nil
 	}
@@ -154,7 +151,7 @@ func (c *change) remove(name string) []string {
 	}
 	c.bytes -= f.size(name)
 	c.endChanged(f.Until(), 0)
-	delete(c.fields, name)
+	c.fields.remove(name)
 	return removed
 }
 
@@ -202,7 +199,7 @@ func (s *State) Servers() []string {
 }
 
 // IsEmpty reports whether the state has neither fields nor generations.
-func (s *State) IsEmpty() bool { return len(s.fields) == 0 && len(s.owners) == 0 }
+func (s *State) IsEmpty() bool { return s.fields.len() == 0 && len(s.owners) == 0 }
 
 // Read returns the live fields that begin with prefix and come after cursor in the order of names,
 // at most limit of them and, except for the first, bytes of them. Zero means no limit. next is the
@@ -212,8 +209,7 @@ func (s *State) Read(now int64, prefix, cursor string, limit, bytes int) (names 
 		return nil, nil, ""
 	}
 	size := 0
-	for _, name := range s.sorted(prefix, cursor) {
-		f := s.fields[name]
+	for name, f := range s.fields.group(prefix, cursor) {
 		if !f.live(now) {
 			continue
 		}
@@ -226,21 +222,9 @@ func (s *State) Read(now int64, prefix, cursor string, limit, bytes int) (names 
 	return names, fields, ""
 }
 
-// sorted returns the names that begin with prefix and come after cursor, sorted. Only these are
-// sorted: most reads are of a few fields of a large state.
-func (s *State) sorted(prefix, cursor string) (names []string) {
-	for name := range s.fields {
-		if name > cursor && strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // Get returns the live field of that name, or nil.
 func (s *State) Get(now int64, name string) *Field {
-	f := s.fields[name]
+	f := s.fields.get(name)
 	if f == nil || s.keepUntil > 0 && now >= s.keepUntil || !f.live(now) {
 		return nil
 	}
@@ -251,7 +235,7 @@ func (s *State) Get(now int64, name string) *Field {
 // there are no fields.
 func (s *State) KeepUntil() int64 {
 	switch {
-	case len(s.fields) == 0:
+	case s.fields.len() == 0:
 		return 0
 	case s.keepUntil == 0:
 		return -1

@@ -264,7 +264,7 @@ func (w *world) checkBy(u *Update, e *Entry) {
 	want := u.Client
 	if u.ByField != "" {
 		want = ""
-		if f := w.state.fields[u.ByField]; f != nil && f.Value[0] == '"' {
+		if f := w.state.fields.get(u.ByField); f != nil && f.Value[0] == '"' {
 			want = strings.Trim(string(f.Value), `"`)
 		}
 	}
@@ -291,7 +291,7 @@ func (w *world) checkNumbers(u *Update, numbers map[string]int64) {
 		w.fail("%d additions have the results %v", additions, numbers)
 	}
 	for name, n := range numbers {
-		if f := w.state.fields[name]; f != nil && string(f.Value) != strconv.FormatInt(n, 10) {
+		if f := w.state.fields.get(name); f != nil && string(f.Value) != strconv.FormatInt(n, 10) {
 			w.fail("field %s: the value is %s, the result %d", name, f.Value, n)
 		}
 	}
