@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchboard/broker/api"
 	"switchboard/broker/auth"
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
@@ -81,6 +82,21 @@ func (a *access) authorize(authorization, scope string) (*limit.SharedBucket, er
 		return (*limits)[id], nil
 	}
 	return nil, err
+}
+
+// describeKey implements api.Options.Key.
+func (a *access) describeKey(authorization string) api.Key {
+	keys := a.keys.Load()
+	id, err := keys.Find(authorization, "")
+	if err != nil { // a reload has removed the key since the call was authorized
+		return api.Key{Scopes: []string{}}
+	}
+	key := api.Key{}
+	key.Name, key.Scopes = keys.Describe(id)
+	if !keys.Open() {
+		key.ID = string(id[:])
+	}
+	return key
 }
 
 // retention returns how many messages of a channel its namespace keeps, and for how long. Zeros

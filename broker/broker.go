@@ -44,9 +44,11 @@ type Broker struct {
 	selfTest    *selfTest
 	metrics     *metrics
 
-	extensions []Extension
+	extensions    []Extension
+	clientWatches clientWatches
 
 	draining   atomic.Bool
+	ending     chan struct{}  // closed when draining becomes true
 	background sync.WaitGroup // goroutines that Run waits for at the end
 }
 
@@ -56,7 +58,10 @@ func New(opts Options) (*Broker, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Broker{opts: opts, pool: work.New(0), methodPool: work.New(0), durablePool: work.New(0), native: native.New(opts.Timing.Ping)}
+	b := &Broker{
+		opts: opts, pool: work.New(0), methodPool: work.New(0), durablePool: work.New(0),
+		native: native.New(opts.Timing.Ping), ending: make(chan struct{}),
+	}
 	b.limited = loglimit.New(opts.Logger, loglimit.Every)
 	b.log = b.limited.Logger()
 	b.membership = newMembership(opts, b.describe)

@@ -20,6 +20,7 @@ const (
 	callEnd        = "end"        // end a client's subscription
 	callAs         = "as"         // call a method of an extension in the name of a client
 	callDescribe   = "describe"   // describe a client's connection
+	callStats      = "stats"      // return the numbers of the server
 )
 
 // callTimeout bounds a call to another server while a backend waits for it.
@@ -53,6 +54,7 @@ func (b *Broker) handleCalls(links *peer.Links) {
 		return err == nil && b.sessions.Disconnect(client), err
 	})
 	links.HandleCall(callDescribe, b.describeCall)
+	links.HandleCall(callStats, b.statsCall)
 	links.HandleCall(callReply, func(_ context.Context, body json.RawMessage) (any, error) {
 		var r replyCall
 		err := json.Unmarshal(body, &r)

@@ -18,6 +18,7 @@ func (b *Broker) handleHint(h peer.Hint) {
 			c.Hint(h.ID, h.Prev, h.Data)
 		}
 	case peer.Client:
+		b.clientWatches.hint(h.Name)
 		b.sessions.Hint(h.Name, h.ID, h.Prev, h.Data)
 	case peer.Supersede:
 		b.sessions.Supersede(h.Name, h.ID)

@@ -28,6 +28,9 @@ type metrics struct {
 	tokens    *prometheus.CounterVec
 	fetches   *prometheus.CounterVec
 	hooks     *prometheus.CounterVec
+
+	// Of the latest observations of stored and drainLag. tickLoop takes the samples.
+	recentAppends, recentDrains *latency.Window
 }
 
 // newMetrics registers all metrics, those of the Go runtime and the process too.
@@ -66,10 +69,19 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 	for _, kind := range []string{"channel", "user", "client", "all"} {
 		m.accepted[kind] = m.pushes.WithLabelValues(kind, "ok")
 	}
+	var appends []prometheus.Metric
 	for _, kind := range storedKinds {
 		m.storedBy[kind] = m.stored.WithLabelValues(kind)
+		appends = append(appends, m.storedBy[kind].(prometheus.Metric))
 	}
+	m.recentAppends, m.recentDrains = latency.NewWindow(appends...), latency.NewWindow(m.drainLag)
 	return m
+}
+
+// tick remembers the latencies of the last seconds; call it once a second.
+func (m *metrics) tick() {
+	m.recentAppends.Sample()
+	m.recentDrains.Sample()
 }
 
 // registerGauges registers the gauges that read the state of the broker.

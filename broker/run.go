@@ -89,6 +89,7 @@ func (b *Broker) startParts(ctx context.Context, parts *errgroup.Group, servers 
 func (b *Broker) shutdown(servers []*server) {
 	b.opts.Logger.Info().Msg("shutting down")
 	b.draining.Store(true)
+	close(b.ending)
 	drain := b.opts.Timing.Drain
 	ctx, cancel := context.WithTimeout(context.Background(), drain+5*time.Second)
 	defer cancel()
@@ -143,6 +144,7 @@ func (b *Broker) tickLoop(ctx context.Context) error {
 			b.states.Tick()
 			b.sessions.Tick()
 			b.presence.Tick()
+			b.metrics.tick()
 		}
 	}
 }

@@ -160,6 +160,42 @@ func testWindowEnds(t *testing.T, open opener) {
 	equal(t, "more at the end", p.More, false)
 }
 
+func testReadClient(t *testing.T, open opener) {
+	f := open(t, Options{ClientCap: MaxWindow + 40})
+	_, err := f.ReadClient(t.Context(), "phone", 0, 10)
+	fails(t, "an unknown client", err, ErrForgotten)
+	ids := send(t, f, "phone", MaxWindow+40) // the client was never bound
+	for _, c := range []struct {
+		after int64
+		limit int
+		want  []int64
+		more  bool
+	}{
+		{0, 1000, ids, false},
+		{0, 10, ids[:10], true},
+		{ids[MaxWindow+9], 10, ids[MaxWindow+10 : MaxWindow+20], true},
+		{ids[len(ids)-2], 10, ids[len(ids)-1:], false},
+		{ids[len(ids)-1], 10, nil, false},
+	} {
+		p := must(f.ReadClient(t.Context(), "phone", c.after, c.limit))(t)
+		wantIDs(t, "page", p, c.want)
+		equal(t, "more", p.More, c.more)
+		equal(t, "complete", p.Complete, true)
+		equal(t, "last", p.Last, ids[len(ids)-1])
+	}
+	g := bound(t, f, "phone")
+	must(f.Ack(t.Context(), "phone", g, ids[0]))(t)
+	wantIDs(t, "after an acknowledgement", must(f.ReadClient(t.Context(), "phone", 0, 2))(t), ids[1:3])
+	more := send(t, f, "phone", 3) // two are dropped
+	p := must(f.ReadClient(t.Context(), "phone", ids[0], 1000))(t)
+	wantIDs(t, "after a drop", p, append(ids[3:], more...))
+	equal(t, "complete after a drop", p.Complete, false)
+	equal(t, "floor", p.Floor, ids[2])
+	record, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "the reads change nothing", record.Acked, ids[0])
+}
+
 func testAck(t *testing.T, open opener) {
 	f := open(t, Options{})
 	g := bound(t, f, "phone")

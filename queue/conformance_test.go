@@ -78,6 +78,7 @@ var conformance = []struct {
 	{"window", testWindow},
 	{"window by bytes", testWindowByBytes},
 	{"window ends", testWindowEnds},
+	{"read of a queue by another reader", testReadClient},
 	{"ack", testAck},
 	{"batch of acks", testBatchAcks},
 	{"group: the first acknowledgement withdraws", testGroup},

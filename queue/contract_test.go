@@ -26,6 +26,7 @@ type contract interface {
 	Client(ctx context.Context, client string) (c Client, known bool, err error)
 	AppendClient(ctx context.Context, push ClientPush) (ClientAppended, error)
 	AppendClients(ctx context.Context, pushes []ClientPush) []Outcome[ClientAppended]
+	ReadClient(ctx context.Context, client string, after int64, limit int) (Page, error)
 	Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error)
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
 	Acks(ctx context.Context, acks []Ack) []Outcome[int]

@@ -227,11 +227,27 @@ func (m *Memory) Window(_ context.Context, client string, generation, after int6
 	if err != nil {
 		return Page{}, fmt.Errorf("window of client %s: %w", client, err)
 	}
+	return c.page(after, limit, MaxWindow), nil
+}
+
+// ReadClient is like [Redis.ReadClient].
+func (m *Memory) ReadClient(_ context.Context, client string, after int64, limit int) (Page, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, known := m.clients.get(client, m.sweepLocked())
+	if !known {
+		return Page{}, fmt.Errorf("read the queue of client %s: %w", client, ErrForgotten)
+	}
+	return c.page(after, limit, maxRead), nil
+}
+
+// page returns the messages after an id, up to limit, out of the first messages of the list.
+func (c *memoryClient) page(after int64, limit, first int) Page {
 	p := Page{Floor: c.floor, Last: c.last, Complete: after >= c.floor}
-	window := c.messages[:min(len(c.messages), MaxWindow)]
+	window := c.messages[:min(len(c.messages), first)]
 	p.Messages, p.More = firstPage(above(window, after), limit, MaxPageBytes)
 	p.More = p.More || len(c.messages) > len(window)
-	return p, nil
+	return p
 }
 
 // Ack is like [Redis.Ack].

@@ -11,6 +11,9 @@ const (
 	// MaxWindow is the number of messages at the head of a client's list that form its window: the
 	// most unacknowledged messages in flight.
 	MaxWindow = 256
+	// maxRead is the number of messages at the head of a client's list that ReadClient reads; a
+	// multiple of 32.
+	maxRead = 4096
 	// MaxPageBytes is the most bytes of one page, approximately.
 	MaxPageBytes = 1 << 20
 	// MaxChannelTTL is the highest TTL that a push may set for a channel's messages, unless

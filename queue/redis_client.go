@@ -210,7 +210,7 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 // after an Ack.
 func (r *Redis) Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error) {
 	for {
-		page, malformed, err := r.window(ctx, client, generation, after, limit)
+		page, malformed, err := r.window(ctx, client, decimal(generation), after, limit, MaxWindow)
 		for i := 0; err == nil && i < len(malformed); i++ {
 			err = r.pipe.Do(ctx, redis.NewIntCmd(ctx, "lrem", r.keys.list(client), 1, malformed[i]))
 		}
@@ -223,13 +223,24 @@ func (r *Redis) Window(ctx context.Context, client string, generation, after int
 	}
 }
 
-// window runs the script once. It returns malformed elements too, which the caller must remove: no
-// client acknowledges them, so they would stay in the window.
+// ReadClient returns up to limit messages with ids above after, out of the first maxRead messages
+// of the list, for a reader that is not the client: it needs no generation and changes nothing. The
+// error is ErrForgotten if the client is unknown. Floor, Complete and More are as for Window.
+func (r *Redis) ReadClient(ctx context.Context, client string, after int64, limit int) (Page, error) {
+	page, _, err := r.window(ctx, client, "", after, limit, maxRead)
+	if err != nil {
+		return Page{}, fmt.Errorf("read the queue of client %s: %w", client, err)
+	}
+	return page, nil
+}
+
+// window runs the script once. It returns malformed elements too. If the page is for the client,
+// the caller must remove them: no client acknowledges them, so they would stay in the window.
 func (r *Redis) window(
-	ctx context.Context, client string, generation, after int64, limit int,
+	ctx context.Context, client, generation string, after int64, limit, window int,
 ) (page Page, malformed []string, err error) {
 	reply, err := r.eval(ctx, windowScript, r.clientKeys(client),
-		decimal(generation), decimal(after), limit, MaxWindow, MaxPageBytes)
+		generation, decimal(after), limit, window, MaxPageBytes)
 	if err == nil && len(reply.rest) == 1 {
 		err = fenceError(reply.integer())
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/singleflight"
 
 	"switchboard/broker/delivery"
 	"switchboard/broker/fields"
@@ -39,6 +40,7 @@ type Registry interface {
 type Queue interface {
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
+	ReadClient(ctx context.Context, client string, after int64, limit int) (queue.Page, error)
 	ChannelSize(ctx context.Context, channel string) (int, error)
 	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]
 }
@@ -62,6 +64,9 @@ type Cluster interface {
 	// Disconnect closes the client's connection on server. It reports whether there was one. A server
 	// that is not live has none.
 	Disconnect(ctx context.Context, server, client string) (bool, error)
+	// Stats returns the numbers of the live servers. partial is true if a server did not answer; it
+	// is missing then.
+	Stats(ctx context.Context) (list []Stats, partial bool)
 	// Connection describes the client's connection on server, or returns nil if there is none.
 	Connection(ctx context.Context, server, client string) (*Connection, error)
 	// Reply sends the backend's reply to the client on server. It reports whether the client is there.
@@ -81,6 +86,17 @@ type Options struct {
 	// Authorize checks the API key in the header value and that the key has the scope. It returns
 	// the rate limit of the key's pushes; nil means no limit.
 	Authorize func(authorization, scope string) (*limit.SharedBucket, error)
+	// Key describes the API key in the header value of an authorized call.
+	Key func(authorization string) Key
+	// Self describes this server.
+	Self func() Self
+	// Watch follows the position of a channel.
+	Watch func(ctx context.Context, channel string) (Watch, error)
+	// WatchClient returns a channel that receives a value when the client's queue may have a new
+	// message. Only the messages for clients that are connected here are announced. stop ends it.
+	WatchClient func(client string) (changed <-chan struct{}, stop func())
+	// Ending is closed when the server begins to shut down. Waiting calls then end. Nil means never.
+	Ending <-chan struct{}
 	// Rejected is called for each call that Authorize refuses, with one of the Rejected constants and
 	// the caller's address. The address is empty for a call to Push. Nil means no call.
 	Rejected func(reason, address string)
@@ -112,7 +128,16 @@ type Options struct {
 // MaxBody is the most bytes of a request's body. A batch of payloads of ordinary size fits.
 const MaxBody = 16 << 20
 
-type api struct{ Options }
+type api struct {
+	Options
+	*shared
+}
+
+// shared is the state of an API.
+type shared struct {
+	waits waits
+	pages singleflight.Group // reads of channels for calls that wait, see readOnce
+}
 
 // API serves /v1. Its ServeHTTP serves all calls. Its Push serves pushes without net/http.
 type API struct {
@@ -122,7 +147,7 @@ type API struct {
 
 // New returns an API.
 func New(opts Options) *API {
-	a := api{opts}
+	a := api{opts, new(shared)}
 	mux := http.NewServeMux()
 	patterns := http.NewServeMux() // mux without the pattern "/", for notFound
 	public := map[string]bool{}    // paths with a handler for preflight requests
@@ -167,10 +192,14 @@ func (a api) endpoints() []endpoint {
 		{pattern: "POST /v1/state/query", scope: ScopeRead, handle: a.queryStates},
 		{pattern: "GET /v1/clients/{client}", scope: ScopeRead, handle: a.client}, // {client}: alice%2Fphone
 		{pattern: "GET /v1/clients/{user}/{client}", scope: ScopeRead, handle: a.client},
+		{pattern: "GET /v1/clients/{client}/queue", scope: ScopeRead, handle: a.clientQueue},
+		{pattern: "GET /v1/clients/{user}/{client}/queue", scope: ScopeRead, handle: a.clientQueue},
 		{pattern: "GET /v1/users", scope: ScopeRead, handle: a.onlineUsers},
 		{pattern: "GET /v1/users/{user}", scope: ScopeRead, handle: a.user},
 		{pattern: "POST /v1/users/query", scope: ScopeRead, handle: a.query},
 		{pattern: "GET /v1/servers", scope: ScopeRead, handle: a.servers},
+		{pattern: "GET /v1/self", handle: a.self},
+		{pattern: "GET /v1/stats", scope: ScopeRead, handle: a.stats},
 		{pattern: "POST /v1/users/{user}/disconnect", scope: ScopeAdmin, handle: a.disconnectUser},
 		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
 		{pattern: "POST /v1/clients/{user}/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},

@@ -9,7 +9,7 @@ type Endpoint struct {
 
 // Endpoints returns all calls of /v1, with those of the extensions.
 func Endpoints(calls []Call) []Endpoint {
-	all := api{Options{Calls: calls}}.endpoints()
+	all := api{Options: Options{Calls: calls}}.endpoints()
 	list := make([]Endpoint, len(all))
 	for i, e := range all {
 		list[i] = Endpoint{e.pattern, e.scope, e.public}

@@ -11,7 +11,6 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
-	"switchboard/queue"
 	"switchboard/registry"
 )
 
@@ -93,37 +92,6 @@ func (a api) channel(w http.ResponseWriter, r *http.Request) {
 		answer["partial"] = true
 	}
 	writeJSON(w, http.StatusOK, answer)
-}
-
-func (a api) history(w http.ResponseWriter, r *http.Request) {
-	name, err := pathName(r, "channel")
-	after, err1 := queryInt(r, "after", 0, 0, 1<<53)
-	limit, err2 := queryInt(r, "limit", defaultPage, 1, maxPage)
-	if err == nil {
-		err = a.checkAllowed(namespace.History, name)
-	}
-	if err := cmp.Or(err, err1, err2); err != nil {
-		a.writeError(w, err)
-		return
-	}
-	page, err := a.Queue.ReadChannel(r.Context(), name, after, int(limit))
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	messages := make([]wire.Stored, 0, len(page.Messages))
-	for _, m := range page.Messages {
-		if _, _, lost := queue.Loss(m.Data); lost {
-			page.Complete = false
-			continue
-		}
-		if stored, ok := toStored(m); ok {
-			messages = append(messages, stored)
-		}
-	}
-	writeJSON(w, http.StatusOK, map[string]any{
-		"channel": name, "messages": messages, "recovered": page.Complete, "more": page.More,
-	})
 }
 
 // clientStatus is one client of a user in an answer.

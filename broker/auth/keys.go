@@ -197,6 +197,24 @@ func (k Keys) IDs() []KeyID {
 	return ids
 }
 
+// Describe returns the name of a key, and the scopes of all calls that it may make. An unknown key
+// has none. If no keys are configured, every caller has all scopes.
+func (k Keys) Describe(id KeyID) (name string, allowed []string) {
+	if k.Open() {
+		return "", slices.Clone(scopes)
+	}
+	for _, key := range k.list {
+		if KeyID(key.digest) != id {
+			continue
+		}
+		if slices.Contains(key.scopes, ScopeAdmin) {
+			return key.name, slices.Clone(scopes)
+		}
+		return key.name, slices.Clone(key.scopes)
+	}
+	return "", nil
+}
+
 // Check is Find without the key's id.
 func (k Keys) Check(authorization, scope string) error {
 	_, err := k.Find(authorization, scope)

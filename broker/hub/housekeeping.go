@@ -50,9 +50,9 @@ func (h *Hub) Tick() {
 		h.opts.Pool.Go(func() { h.unbind(c) })
 	}
 	for i, l := range h.opts.Loops {
-		if lagging := &h.lagging[i]; lagging.count.Load() > 0 {
+		if state := &h.loops[i]; state.laggingCount.Load() > 0 {
 			l.Post(func() {
-				for s := range lagging.set {
+				for s := range state.lagging {
 					s.Resume()
 				}
 			})
@@ -141,6 +141,7 @@ func (h *Hub) unbind(c *Channel) {
 	if c.refs == 0 && h.channels[c.Name] == c {
 		delete(h.channels, c.Name)
 		delete(h.unused, c)
+		h.countChannelLocked(c, -1)
 	}
 }
 

@@ -54,7 +54,7 @@ type Hub struct {
 	pageReads   singleflight.Group
 	lastPage    atomic.Pointer[readPage] // the newest page; nil if none was read since the last tick
 	drainFailed atomic.Bool              // a drain failed: the next tick marks all channels dirty
-	lagging     []laggingSubscribers     // by loop.Index
+	loops       []loopState              // by loop.Index
 	scratch     []dialect.Batch          // by loop.Index; owned by the loop
 
 	deadlines *work.Deadlines
@@ -65,14 +65,24 @@ type Hub struct {
 	channels map[string]*Channel
 	unused   map[*Channel]struct{} // channels without references
 
+	channelCount int // len(channels) without system channels
+
 	tailsMu     sync.Mutex // guards filledTails
 	filledTails []*Channel // channels whose tail has messages
 }
 
-// laggingSubscribers is the set of one loop's subscriptions that deliver skips.
-type laggingSubscribers struct {
-	set   map[*Subscription]struct{} // owned by the loop
-	count atomic.Int32               // len(set), for other goroutines
+// loopState is the state of one loop. Other goroutines read its numbers.
+type loopState struct {
+	lagging       map[*Subscription]struct{} // subscriptions that deliver skips; owned by the loop
+	laggingCount  atomic.Int32               // len(lagging)
+	subscriptions atomic.Int64               // active ones, without system channels
+}
+
+// countSubscription adds n to the number of subscriptions.
+func (l *loopState) countSubscription(c *Channel, n int64) {
+	if !wire.IsSystem(c.Name) {
+		l.subscriptions.Add(n)
+	}
 }
 
 // New returns a Hub without channels.
@@ -91,9 +101,9 @@ func New(opts Options) *Hub {
 		deadlines: work.NewDeadlines(opts.Timeout),
 		positions: positionRefresh{allAt: time.Now(), recentAt: time.Now()},
 	}
-	h.lagging, h.scratch = make([]laggingSubscribers, len(opts.Loops)), make([]dialect.Batch, len(opts.Loops))
-	for i := range h.lagging {
-		h.lagging[i].set = make(map[*Subscription]struct{})
+	h.loops, h.scratch = make([]loopState, len(opts.Loops)), make([]dialect.Batch, len(opts.Loops))
+	for i := range h.loops {
+		h.loops[i].lagging = make(map[*Subscription]struct{})
 	}
 	return h
 }
@@ -160,9 +170,17 @@ func (h *Hub) getOrCreate(name string) *Channel {
 		c = &Channel{Name: name, hub: h, bindLock: make(chan struct{}, 1), perLoop: make([]loopSubscribers, len(h.opts.Loops))}
 		c.tail.Store(new(tail))
 		h.channels[name] = c
+		h.countChannelLocked(c, 1)
 	}
 	h.addRefLocked(c)
 	return c
+}
+
+// countChannelLocked adds n to the number of channels.
+func (h *Hub) countChannelLocked(c *Channel, n int) {
+	if !wire.IsSystem(c.Name) {
+		h.channelCount += n
+	}
 }
 
 func (h *Hub) addRefLocked(c *Channel) {
@@ -216,6 +234,7 @@ func (h *Hub) Subscribe(s *Subscription, l *loop.Loop, to Subscriber, pos Positi
 	s.markLagging() // until Start: deliver must not overtake the answer to the client
 	list.subs = append(list.subs, s)
 	list.count.Store(int32(len(list.subs)))
+	h.loops[l.Index].countSubscription(s.Channel, 1)
 }
 
 // Start begins the delivery of the messages after the cursor, or continues it if s was held.
@@ -244,6 +263,7 @@ func (h *Hub) Unsubscribe(s *Subscription) {
 		list.subs = nil
 	}
 	s.index = ended
+	h.loops[s.loop].countSubscription(s.Channel, -1)
 	h.Release(s.Channel)
 }
 
@@ -267,6 +287,15 @@ func (h *Hub) SubscriberCount(name string) int {
 	return n
 }
 
+// SubscriptionCount returns how many subscriptions all channels have on this server, without those
+// of system channels such as wire.AllChannel.
+func (h *Hub) SubscriptionCount() (n int64) {
+	for i := range h.loops {
+		n += h.loops[i].subscriptions.Load()
+	}
+	return n
+}
+
 // ChannelNames returns the names of the channels, without system channels such as wire.AllChannel.
 func (h *Hub) ChannelNames() (names []string) {
 	h.mu.Lock()
@@ -279,9 +308,9 @@ func (h *Hub) ChannelNames() (names []string) {
 	return names
 }
 
-// ChannelCount returns how many channels the hub holds.
+// ChannelCount returns the number of ChannelNames.
 func (h *Hub) ChannelCount() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.channels)
+	return h.channelCount
 }

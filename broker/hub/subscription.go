@@ -71,17 +71,17 @@ func (s *Subscription) write(b *dialect.Batch, last int64) {
 func (s *Subscription) markLagging() {
 	if !s.is(lagging) {
 		s.flags |= lagging
-		l := &s.Channel.hub.lagging[s.loop]
-		l.set[s] = struct{}{}
-		l.count.Store(int32(len(l.set)))
+		l := &s.Channel.hub.loops[s.loop]
+		l.lagging[s] = struct{}{}
+		l.laggingCount.Store(int32(len(l.lagging)))
 	}
 }
 
 func (s *Subscription) clearLagging() {
 	s.flags &^= lagging
-	l := &s.Channel.hub.lagging[s.loop]
-	delete(l.set, s)
-	l.count.Store(int32(len(l.set)))
+	l := &s.Channel.hub.loops[s.loop]
+	delete(l.lagging, s)
+	l.laggingCount.Store(int32(len(l.lagging)))
 }
 
 // Resume continues a lagging subscription, because its socket is writable or the store is back.

@@ -30,7 +30,8 @@ type Manager struct {
 
 	currentTick atomic.Uint32 // ticks since the start, one per second
 	lastTick    atomic.Int64  // unix seconds of the last tick
-	count       atomic.Int64  // sessions, connected or not
+	accepted    atomic.Int64  // sessions since the start, connected or not
+	removed     atomic.Int64  // those of them that have ended
 	drain       atomic.Int64  // the window of Drain in ms; 0 before Drain
 }
 
@@ -124,7 +125,14 @@ func (m *Manager) onLoop(client string, f func(*Session)) bool {
 
 // Counts returns the number of connections, and of users among them.
 func (m *Manager) Counts() (connections, users int) {
-	return int(m.count.Load()), m.clients.userCount()
+	accepted, closed := m.Accepted()
+	return int(accepted - closed), m.clients.userCount()
+}
+
+// Accepted returns the number of connections since the start, and how many of them have ended.
+func (m *Manager) Accepted() (accepted, closed int64) {
+	closed = m.removed.Load() // first, so that it is never higher than accepted
+	return m.accepted.Load(), closed
 }
 
 // maxTick is the longest expected time between two ticks, in seconds. After a longer time the

@@ -35,7 +35,7 @@ func (sh *shard) add(s *Session) {
 	s.index = int32(len(sh.sessions))
 	sh.sessions = append(sh.sessions, s)
 	sh.checkAt = append(sh.checkAt, never)
-	sh.m.count.Add(1)
+	sh.m.accepted.Add(1)
 	if s.index == 0 {
 		sh.renewal.begin(s.lastHeard)
 		sh.tickBy(s.lastHeard + min(sh.renewalTicks(), maxRenewalPause)) // runs the renewals; the first check may be due much later
@@ -49,5 +49,5 @@ func (sh *shard) remove(s *Session) {
 	sh.sessions[s.index].index = s.index
 	sh.sessions[last] = nil
 	sh.sessions, sh.checkAt = sh.sessions[:last], sh.checkAt[:last]
-	sh.m.count.Add(-1)
+	sh.m.removed.Add(1)
 }

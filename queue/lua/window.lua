@@ -1,10 +1,10 @@
 #!lua flags=no-writes
 -- Reads the messages with ids above an id in the window, the first messages of a client's list. It
--- also returns the malformed elements in the window. No client acknowledges them, so the caller
--- removes them.
+-- also returns the malformed elements in the window. No client acknowledges them, so a caller that
+-- delivers the messages removes them.
 -- KEYS[1] c_{client}
 -- KEYS[2] mq_c_{client}
--- ARGV[1] generation
+-- ARGV[1] generation, or '' for any
 -- ARGV[2] after, an id
 -- ARGV[3] most messages
 -- ARGV[4] messages in the window, a multiple of 32
@@ -14,7 +14,11 @@
 -- cost O(window)
 
 local record = redis.call('HMGET', KEYS[1], 'generation', 'last', 'acked', 'floor')
-if record[1] ~= ARGV[1] then
+if ARGV[1] == '' then
+	if redis.call('EXISTS', KEYS[1]) == 0 then
+		return {-2}
+	end
+elseif record[1] ~= ARGV[1] then
 	return {tonumber(record[1] or 0) > tonumber(ARGV[1]) and -1 or -2}
 end
 

@@ -13,7 +13,10 @@ import (
 
 // unprovoked are the documented statuses that no test causes, and why.
 var unprovoked = map[string]string{
-	"openStream 204": "a stream must have ended for good before",
+	"openStream 204":         "a stream must have ended for good before",
+	"getChannelHistory 429":  "256 calls must wait",
+	"getClientQueue 429":     "256 calls must wait",
+	"getUserClientQueue 429": "256 calls must wait",
 }
 
 // TestCalls makes every call of the document to a real broker, over memory and over Redis.
@@ -42,6 +45,7 @@ func (r *runner) scenario() {
 	r.play([]step{{op: "push", body: `{"client":"alice/tab","data":1}`}})
 	r.saved["event"] = r.queuedEvent("client=tab&token=" + r.saved["token"])
 	r.play(coreSteps)
+	r.play(operatorSteps)
 	r.play(lastSteps)
 }
 

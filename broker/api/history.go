@@ -1,0 +1,125 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"switchboard/broker/namespace"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// Watch follows the position of a channel, see hub.Watch.
+type Watch interface {
+	// Last returns the id of the last message that this server knows.
+	Last() int64
+	// Changed returns a channel that is closed as soon as Last does not return last.
+	Changed(last int64) <-chan struct{}
+	// Close ends the Watch.
+	Close()
+}
+
+// messagePage is a page of messages in an answer.
+type messagePage struct {
+	Messages  []wire.Stored `json:"messages"`
+	More      bool          `json:"more"`
+	Recovered bool          `json:"recovered"` // no message is missing before the first one
+	ID        int64         `json:"id"`        // the position after the page
+}
+
+// newMessagePage returns a page of a queue that was read from `after`.
+func newMessagePage(p queue.Page, after int64) messagePage {
+	answer := messagePage{Messages: make([]wire.Stored, 0, len(p.Messages)), More: p.More, Recovered: p.Complete, ID: after}
+	for _, m := range p.Messages {
+		answer.ID = m.ID
+		if _, _, lost := queue.Loss(m.Data); lost {
+			answer.Recovered = false
+		} else if stored, ok := toStored(m); ok {
+			answer.Messages = append(answer.Messages, stored)
+		}
+	}
+	if !p.More {
+		answer.ID = p.Last
+	}
+	return answer
+}
+
+// hasNews reports whether a call that waits for messages is answered with the page.
+func hasNews(p queue.Page) bool { return len(p.Messages) > 0 || p.More || !p.Complete }
+
+// history answers messages of a channel. With ?wait, it waits for one if there is none.
+func (a api) history(w http.ResponseWriter, r *http.Request) {
+	name, err := pathName(r, "channel")
+	after, err1 := queryInt(r, "after", 0, 0, 1<<53)
+	limit, err2 := queryInt(r, "limit", defaultPage, 1, maxPage)
+	if err == nil {
+		err = a.checkAllowed(namespace.History, name)
+	}
+	if err := cmp.Or(err, err1, err2); err != nil {
+		a.writeError(w, err)
+		return
+	}
+	wait, stop, err := a.startWait(w, r)
+	if err != nil {
+		a.writeError(w, err)
+		return
+	}
+	defer stop()
+	page, err := a.readChannel(r.Context(), wait, name, after, int(limit))
+	if err != nil {
+		a.writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Channel string `json:"channel"`
+		messagePage
+	}{name, newMessagePage(page, after)})
+}
+
+// readChannel reads the messages after an id, and waits for one if there is none. While it waits,
+// it reads only after the position that this server knows has changed.
+func (a api) readChannel(ctx context.Context, wait wait, channel string, after int64, limit int) (queue.Page, error) {
+	if wait.timeout == nil {
+		return a.Queue.ReadChannel(ctx, channel, after, limit)
+	}
+	watch, err := a.Watch(ctx, channel)
+	if err != nil {
+		return queue.Page{}, err
+	}
+	defer watch.Close()
+	page := queue.Page{Last: after, Complete: true}
+	for {
+		seen := watch.Last()
+		if seen != after {
+			if page, err = a.readOnce(ctx, channel, after, limit, seen); err != nil || hasNews(page) {
+				return page, err
+			}
+		}
+		if again, err := wait.on(ctx, watch.Changed(seen), nil); !again {
+			return page, err
+		}
+	}
+}
+
+// sharedReadTimeout bounds a read that several calls share. It does not end with one of them.
+const sharedReadTimeout = 5 * time.Second
+
+// readOnce reads a page for all calls that wait for the same one. The page has the message seen.
+func (a api) readOnce(ctx context.Context, channel string, after int64, limit int, seen int64) (queue.Page, error) {
+	key := channel + " " + strconv.FormatInt(after, 10) + " " + strconv.Itoa(limit) + " " + strconv.FormatInt(seen, 10)
+	read := a.pages.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedReadTimeout)
+		defer cancel()
+		return a.Queue.ReadChannel(ctx, channel, after, limit)
+	})
+	select {
+	case result := <-read:
+		page, _ := result.Val.(queue.Page)
+		return page, result.Err
+	case <-ctx.Done():
+		return queue.Page{}, ctx.Err()
+	}
+}

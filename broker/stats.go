@@ -1,0 +1,125 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/procfs"
+
+	"switchboard/broker/api"
+	"switchboard/internal/latency"
+)
+
+// Stats implements api.Cluster: it returns the numbers of all live servers. partial means that a
+// server did not answer; it is missing then.
+func (b *Broker) Stats(ctx context.Context) (list []api.Stats, partial bool) {
+	list = []api.Stats{b.stats()}
+	if b.links == nil {
+		return list, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var mu sync.Mutex // guards list and partial
+	var wg sync.WaitGroup
+	for _, s := range b.Servers() {
+		if s.ID == b.ID() {
+			continue
+		}
+		wg.Go(func() {
+			var stats api.Stats
+			err := b.links.Call(ctx, s.ID, callStats, nil, &stats)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				partial = true
+				return
+			}
+			list = append(list, stats)
+		})
+	}
+	wg.Wait()
+	return list, partial
+}
+
+// self implements api.Options.Self.
+func (b *Broker) self() api.Self {
+	s := api.Self{
+		Server: b.ID(), Version: b.opts.Version, StartedAt: b.membership.started.UnixMilli(),
+		Open: b.opts.Access.Keys.Open(), Tokens: !b.opts.Access.Tokens.Open(), Redis: b.opts.Store.Shared, Kit: []string{},
+	}
+	for _, e := range b.extensions {
+		s.Kit = append(s.Kit, e.Name)
+	}
+	return s
+}
+
+// statsCall handles callStats.
+func (b *Broker) statsCall(context.Context, json.RawMessage) (any, error) { return b.stats(), nil }
+
+// stats returns the numbers of this server.
+func (b *Broker) stats() api.Stats {
+	connections, users := b.sessions.Counts()
+	s := api.Stats{
+		Server: b.ID(), At: time.Now().UnixMilli(), StartedAt: b.membership.started.UnixMilli(),
+		Connections: connections, Users: users,
+		Channels: b.hub.ChannelCount(), Subscriptions: int(b.hub.SubscriptionCount()),
+		Delivered: int64(counterValue(b.metrics.delivered)),
+		Append:    latencyOf(b.metrics.recentAppends), Drain: latencyOf(b.metrics.recentDrains),
+		RSS: residentMemory(),
+	}
+	s.Accepted, s.Closed = b.sessions.Accepted()
+	s.Pushes, s.PushErrors = b.metrics.pushCounts()
+	return s
+}
+
+// latencyOf returns the quantiles of a window.
+func latencyOf(w *latency.Window) api.Latency {
+	quantiles, count := w.Quantiles(0.5, 0.99)
+	l := api.Latency{Count: int64(count)}
+	if quantiles != nil {
+		l.P50, l.P99 = &quantiles[0], &quantiles[1]
+	}
+	return l
+}
+
+// pushCounts returns how many targets of pushes were accepted and refused.
+func (m *metrics) pushCounts() (accepted, refused int64) {
+	all := make(chan prometheus.Metric)
+	go func() {
+		defer close(all)
+		m.pushes.Collect(all)
+	}()
+	total := 0.0
+	for c := range all {
+		total += counterValue(c)
+	}
+	for _, c := range m.accepted {
+		accepted += int64(counterValue(c))
+	}
+	return accepted, max(int64(total)-accepted, 0) // accepted may have grown meanwhile
+}
+
+// counterValue returns the value of a counter.
+func counterValue(c prometheus.Metric) float64 {
+	var m dto.Metric
+	_ = c.Write(&m) // it fails only for metrics with invalid labels
+	return m.GetCounter().GetValue()
+}
+
+// residentMemory returns the resident memory of this process in bytes, or 0 if the system does not
+// say.
+func residentMemory() int64 {
+	self, err := procfs.Self()
+	if err != nil {
+		return 0
+	}
+	stat, err := self.Stat()
+	if err != nil {
+		return 0
+	}
+	return int64(stat.ResidentMemory())
+}
