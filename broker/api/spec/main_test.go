@@ -90,6 +90,7 @@ func startBroker(t *testing.T, store kittest.Store, change func(*broker.Options)
 		}
 		o.Access.Anonymous = true
 		o.Limits.PushRate = pushRate
+		o.Extensions = kit(store)
 		if change != nil {
 			change(o)
 		}

@@ -47,11 +47,12 @@ type runner struct {
 	first map[string]step         // the first accepted call of each operation
 }
 
-func newRunner(t *testing.T, b *kittest.Broker) *runner {
+// newRunner returns a runner that adds the statuses of its calls to seen.
+func newRunner(t *testing.T, b *kittest.Broker, seen map[string]map[int]bool) *runner {
 	d := parse(t, spec.OpenAPI(), true)
 	return &runner{
 		t: t, broker: b, document: d, operations: operations(t, d), saved: map[string]string{},
-		seen: map[string]map[int]bool{}, first: map[string]step{},
+		seen: seen, first: map[string]step{},
 	}
 }
 

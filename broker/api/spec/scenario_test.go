@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"encoding/json"
 	"net"
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/xdg-go/scram"
 
 	"switchboard/kit/kittest"
 )
@@ -17,24 +21,34 @@ var unprovoked = map[string]string{
 	"getChannelHistory 429":  "256 calls must wait",
 	"getClientQueue 429":     "256 calls must wait",
 	"getUserClientQueue 429": "256 calls must wait",
+	"logIn 410":              "a challenge must be older than a minute",
 }
 
-// TestCalls makes every call of the document to a real broker, over memory and over Redis.
+// TestCalls makes every call of the document to a real broker, over memory and over Redis, which
+// then dies. Together they have every documented status.
 func TestCalls(t *testing.T) {
+	seen := map[string]map[int]bool{}
 	t.Run("memory", func(t *testing.T) {
-		r := newRunner(t, newBroker(t))
+		r := newRunner(t, newBroker(t), seen)
 		r.scenario()
 		r.provoke()
+		r.flood(floods)
 	})
 	t.Run("redis", func(t *testing.T) {
 		server := redis.StartCopy(t)
-		r := newRunner(t, startBroker(t, kittest.NewRedis(server.Client(t)), nil))
+		r := newRunner(t, startBroker(t, kittest.NewRedis(server.Client(t)), nil), seen)
 		r.scenario()
-		r.provoke()
+		r.play(durableSteps)
 		server.Kill()
 		r.unavailable()
 		r.report(unprovoked)
 	})
+}
+
+// durableSteps need a replica, which the Redis server does not have.
+var durableSteps = []step{
+	{op: "push", body: `{"channel":"room-7","add":{"moves":1},"durable":true}`, status: 503, code: "unavailable"},
+	{op: "holdPlaces", path: "play-7", body: `{"seats":["A20"],"durable":true}`, status: 503, code: "unavailable"},
 }
 
 // scenario makes the calls of all steps.
@@ -44,9 +58,67 @@ func (r *runner) scenario() {
 	lines.ask(`{"type":"subscribe","ref":1,"channel":"news","presence":true}`)
 	r.play([]step{{op: "push", body: `{"client":"alice/tab","data":1}`}})
 	r.saved["event"] = r.queuedEvent("client=tab&token=" + r.saved["token"])
-	r.play(coreSteps)
-	r.play(operatorSteps)
-	r.play(lastSteps)
+	r.saved["last_week"], r.saved["in_an_hour"] = lastWeek(time.Now()), strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
+	for _, steps := range [][]step{coreSteps, operatorSteps, roomSteps, holdSteps, boardSteps, accountSteps, sceneSteps, lastSteps} {
+		r.play(steps)
+	}
+	r.logInByChallenge("guest", "wrong battery")
+}
+
+// logInByChallenge logs in by SCRAM-SHA-256, with a wrong password and with the right one.
+func (r *runner) logInByChallenge(name, password string) {
+	r.t.Helper()
+	for _, try := range []step{{status: http.StatusUnauthorized, code: "unauthorized"}, {save: "message=message"}} {
+		client, err := scram.SHA256.NewClient(name, password, "")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		conversation := client.NewConversation()
+		first, _ := conversation.Step("")
+		r.play([]step{{op: "requestChallenge", body: `{"message":"` + first + `"}`, save: "challenge=challenge message=message"}})
+		second, err := conversation.Step(r.saved["message"])
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		try.op, try.body = "logIn", `{"challenge":"{{challenge}}","message":"`+second+`"}`
+		r.play([]step{try})
+		password = "battery staple"
+	}
+}
+
+// lastWeek returns the id of the weekly season before the current one, which begins on Mondays.
+func lastWeek(now time.Time) string {
+	now = now.UTC()
+	monday := now.AddDate(0, 0, -(int(now.Weekday())+6)%7-7)
+	return monday.Format("20060102") + "T000000Z"
+}
+
+// flood repeats each of the calls until a limit of attempts refuses it.
+func (r *runner) flood(steps []step) {
+	for _, s := range steps {
+		refused := false
+		for range 5 * attempts {
+			if refused = r.try(&s) == http.StatusTooManyRequests; refused {
+				break
+			}
+		}
+		if !refused {
+			r.t.Errorf("%s: it is never refused", s.op)
+			continue
+		}
+		s.status, s.code = http.StatusTooManyRequests, "rate_limited"
+		r.call(s.op+", once more", &s)
+	}
+}
+
+// try makes a call and returns its status.
+func (r *runner) try(s *step) int {
+	resp, err := httpClient.Do(r.request(r.operations[s.op], s))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
 }
 
 // lines is a client on the TCP port.
