@@ -18,6 +18,7 @@ type Broker struct {
 	Advertise string `setting:"advertise"`
 	Probes    string `setting:"probes"`
 	Pprof     string `setting:"pprof"`
+	Console   string `setting:"console"` // on or off
 	Name      string `setting:"name"`
 
 	Redis    Secret   `setting:"redis"` // the URL may hold a password
@@ -135,6 +136,7 @@ func DefaultBroker() Broker {
 	return Broker{
 		HTTP:      "127.0.0.1:8080",
 		TCP:       "127.0.0.1:7070",
+		Console:   "on",
 		DrainTime: 10 * time.Second,
 		LogLevel:  "info",
 		LogFormat: "auto",

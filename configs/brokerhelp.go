@@ -27,6 +27,7 @@ with one HTTP call. Without --redis the broker is a single instance and stores a
 				unset: "default the address of the port, with a private address for 0.0.0.0"},
 			{key: "probes", flag: true, arg: "ADDRESS", text: "host:port of a separate port for /healthz, /readyz and /metrics, without TLS;\nit must not be published", unset: "default the HTTP port"},
 			{key: "pprof", flag: true, arg: "ADDRESS", text: "loopback host:port of /debug/pprof/, like 127.0.0.1:6060", unset: "default none"},
+			{key: "console", choices: []string{"on", "off"}, text: "the console for people, at /console/ of the HTTP port; see docs/console.md"},
 			{key: "name", flag: true, arg: "NAME", text: "first part of the id of this server, <name>-<random>", unset: "default the host name"},
 			{key: "tls.cert_file", text: "PEM file with the certificate of the HTTP port; the TCP port has no TLS", unset: "default none: no TLS"},
 			{key: "tls.key_file", text: "PEM file with the private key of the certificate"},

@@ -102,7 +102,7 @@ func TestEverySettingHasAnEffect(t *testing.T) {
 		return []any{o, b.Registry(), b.Queue(), open, b.EventStore(), eventOptions(t, b.Webhooks), b.Kit}
 	}
 	for _, s := range brokerProgram.settings() {
-		if slices.Contains([]string{"redis", "log_level", "log_format", "auth.rs256_keys_file", "auth.leeway",
+		if slices.Contains([]string{"redis", "log_level", "log_format", "console", "auth.rs256_keys_file", "auth.leeway",
 			"auth.jwks_refresh", "auth.jwks_grace", "auth.jwks_stale", "auth.audience", "auth.issuer",
 			"runtime.timer_slack", "runtime.spare_procs"}, s.key) || strings.Contains(s.key, "tls.") {
 			continue // these are for the command, or have a test below
