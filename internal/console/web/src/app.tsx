@@ -20,11 +20,12 @@ type Stage =
 export function App() {
   const [stage, setStage] = useState<Stage>({ name: "loading" });
   const enter = useCallback(async () => {
+    const withKey = hasKey();
     try {
       setStage({ name: "open", self: await get<Self>("/v1/self") });
     } catch (error) {
       const refusal = toRefusal(error);
-      if (refusal.status === 401) setStage({ name: "login", refused: hasKey() });
+      if (refusal.status === 401) setStage({ name: "login", refused: withKey });
       else setStage({ name: "failed", error: refusal });
     }
   }, []);

@@ -1,4 +1,5 @@
 // Messages as rows that open. Payloads are text: nothing in them becomes an element of the page.
+import { useState } from "preact/hooks";
 import { idTime, json } from "../format";
 import type { Changes, Message } from "../types";
 import { At } from "./ui";
@@ -8,20 +9,24 @@ const preview = 240; // characters of a payload on one line
 /** A Row of the tail: a message, or a note about the channel. */
 export type Row = { kind: "message"; message: Message } | { kind: "gap"; id: number };
 
+/** MessageRow writes the whole message only while it is open. */
 export function MessageRow({ message }: { message: Message }) {
+  const [open, setOpen] = useState(false);
   const { id, data, ...changes } = message;
   const summary = [data === undefined ? "" : json(data), summaryOf(changes)].filter(Boolean).join("  ");
   return (
-    <details class="message">
+    <details class="message" onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
         <span class="message-head"><At ms={idTime(id)} /></span>
         <span class="mono payload">{summary.length > preview ? summary.slice(0, preview) + "…" : summary}</span>
       </summary>
-      <div class="message-body">
-        <p class="soft mono">id {id}</p>
-        {data !== undefined && <pre class="mono" tabIndex={0}>{json(data, 2)}</pre>}
-        {Object.keys(changes).length > 0 && <><p class="soft">Changes of the state</p><pre class="mono" tabIndex={0}>{json(changes, 2)}</pre></>}
-      </div>
+      {open && (
+        <div class="message-body">
+          <p class="soft mono">id {id}</p>
+          {data !== undefined && <pre class="mono" tabIndex={0}>{json(data, 2)}</pre>}
+          {Object.keys(changes).length > 0 && <><p class="soft">Changes of the state</p><pre class="mono" tabIndex={0}>{json(changes, 2)}</pre></>}
+        </div>
+      )}
     </details>
   );
 }

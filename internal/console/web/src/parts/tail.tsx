@@ -11,7 +11,10 @@ import { Badge, Card, Empty, Loading, Problem } from "./ui";
 const waitSeconds = 25;
 const shownRows = 200;
 const firstRows = 50;
+const pause = 250; // ms between two pages with messages, however fast the channel is
 const retryAfter = 2000; // ms
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function Tail({ channel }: { channel: string }) {
   const [rows, setRows] = useState<Row[]>();
@@ -22,7 +25,11 @@ export function Tail({ channel }: { channel: string }) {
 
   useEffect(() => {
     const abort = new AbortController();
-    void follow(channel, skew, abort.signal, (add) => setHeld((h) => [...h, ...add]), setError);
+    const add = (more: Row[]) => {
+      setRows((r) => r ?? []); // the channel is read, even if it has no message
+      setHeld((h) => [...h, ...more]);
+    };
+    void follow(channel, skew, abort.signal, add, setError);
     return () => abort.abort();
   }, [channel]);
   // While the tail is paused, rows are held. The oldest ones give way.
@@ -72,14 +79,17 @@ async function follow(channel: string, skew: number, signal: AbortSignal, add: (
         const page = await readHistory(channel, after, 1000, waitSeconds, signal);
         const gap: Row[] = page.recovered ? [] : [{ kind: "gap", id: page.id }];
         const messages: Row[] = page.messages.map((message) => ({ kind: "message", message }));
-        if (gap.length + messages.length > 0) add([...gap, ...messages]);
         after = page.id;
+        if (gap.length + messages.length > 0) {
+          add([...gap, ...messages]);
+          await sleep(pause);
+        }
       }
       fail(undefined);
     } catch (error) {
       if (signal.aborted) return;
       fail(toRefusal(error));
-      await new Promise((resolve) => setTimeout(resolve, retryAfter));
+      await sleep(retryAfter);
     }
   }
 }
