@@ -8,7 +8,7 @@ TOOL = $(GO) tool -modfile=tools.mod
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
 	$(GO) run ./cmd/broker --config configs/development.yaml
 
-build: ## bin/broker and bin/janitor
+build: ## bin/switchboard, bin/broker and bin/janitor
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
 js: install-test-tools ## the JavaScript client: client/js/dist from client/js/src

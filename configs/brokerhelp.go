@@ -14,7 +14,7 @@ var logSettings = []spec{
 var brokerProgram = &program{
 	name:     "broker",
 	env:      envName,
-	owns:     func(name string) bool { return !strings.HasPrefix(name, janitorPrefix) },
+	owns:     func(name string) bool { return !strings.HasPrefix(name, janitorPrefix) && !isClientVariable(name) },
 	defaults: DefaultBroker(),
 	intro: `broker holds client connections (WebSocket and raw TCP). A backend reaches any client
 with one HTTP call. Without --redis the broker is a single instance and stores all in memory.`,

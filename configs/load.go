@@ -130,3 +130,12 @@ func envName(key string) string {
 func isServiceLink(name string) bool {
 	return strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT")
 }
+
+// isClientVariable reports whether the commands that call a broker read the variable.
+func isClientVariable(name string) bool {
+	switch strings.TrimPrefix(name, envPrefix) {
+	case "URL", "KEY", "KEY_FILE":
+		return true
+	}
+	return false
+}

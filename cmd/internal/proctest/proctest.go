@@ -51,11 +51,17 @@ type Result struct {
 // Run runs a process to its end, with only the given environment.
 func Run(t *testing.T, environ []string, binary string, args ...string) Result {
 	t.Helper()
+	return RunInput(t, environ, "", binary, args...)
+}
+
+// RunInput is like Run, with a text as the standard input.
+func RunInput(t *testing.T, environ []string, stdin, binary string, args ...string) Result {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	var stdout, stderr bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = append([]string{}, environ...), &stdout, &stderr
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = append([]string{}, environ...), strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited || ctx.Err() != nil {
 		t.Fatalf("%v %v: %v\n%s", binary, args, err, &stderr)

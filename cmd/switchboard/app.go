@@ -1,0 +1,187 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"switchboard/client/backend"
+	"switchboard/cmd/internal/screen"
+	"switchboard/cmd/internal/setup"
+)
+
+// app has what the commands share: the standard streams, and the global flags.
+type app struct {
+	environ        []string // as os.Environ
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	urls     []string
+	keyFile  string
+	apiKey   string
+	json     bool
+	color    string
+	timeout  time.Duration
+	retryFor time.Duration
+
+	screen  *screen.Screen // set when a command runs
+	started bool           // the command line is valid, and the command runs
+	name    string         // of the command, for errors
+}
+
+// The groups of commands in the help.
+const (
+	groupRun   = "run"
+	groupTalk  = "talk"
+	groupLook  = "look"
+	groupOther = "other"
+)
+
+const rootHelp = `switchboard runs brokers, and talks to running ones over the HTTP API.
+
+The broker is that of SWITCHBOARD_URL or --url, which may list several instances, separated by commas: if one does
+not answer, the next one is asked. A broker with API keys needs one, in SWITCHBOARD_KEY or in a file (--key-file).
+
+On a terminal, results are tables. Elsewhere they are lines with tabs in between and without a header, and with
+--json they are JSON. Errors go to stderr.
+
+Exit codes: 0 success; 1 failed; 2 the command line or the request is wrong; 3 not found, or ended; 4 not allowed;
+5 a conflict: another version, full, locked, or out of bounds; 6 no answer: the broker or its store cannot be
+reached, is too slow, or limits the rate.`
+
+// root returns the command with all others.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "switchboard", Short: "Runs brokers, and talks to them", Long: rootHelp, Version: setup.Version(),
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.ArbitraryArgs, RunE: subcommandNeeded,
+	}
+	root.SetVersionTemplate("switchboard {{.Version}}\n")
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupTalk, Title: "Push and receive:"},
+		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupOther, Title: "Other:"},
+	)
+	root.SetHelpCommandGroupID(groupOther)
+	root.SetCompletionCommandGroupID(groupOther)
+	flags := root.PersistentFlags()
+	flags.StringSliceVar(&a.urls, "url", nil, "addresses of brokers, separated by commas (SWITCHBOARD_URL; default "+defaultURL+")")
+	flags.StringVar(&a.keyFile, "key-file", "", "`file` with the API key (SWITCHBOARD_KEY_FILE, or the key itself in SWITCHBOARD_KEY)")
+	flags.StringVar(&a.apiKey, "api-key", "", "the API `key`; other users of this machine can see it, so use --key-file")
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.StringVar(&a.color, "color", "auto", "auto, always or never; auto respects NO_COLOR")
+	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "how long one call may take")
+	flags.DurationVar(&a.retryFor, "retry-for", 2*time.Second, "how long calls that are safe to repeat are repeated; 0 for not at all")
+	a.addCommands(root)
+	return root
+}
+
+// addCommands adds the commands in the order of the help.
+func (a *app) addCommands(root *cobra.Command) {
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupRun, a.serveCommand(), a.janitorCommand())
+	add(groupTalk, a.pushCommand(), a.tailCommand())
+	add(groupLook, a.whoCommand())
+	add(groupOther, a.keyCommand())
+}
+
+// subcommandNeeded is the RunE of a command that only has others.
+func subcommandNeeded(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return c.Help()
+	}
+	text := fmt.Sprintf("unknown command %q", args[0])
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("%s", text)
+}
+
+// run returns a RunE that prepares the Screen, ends the context at a signal, and calls f.
+func (a *app) run(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		a.started, a.name = true, c.CommandPath()
+		switch a.color {
+		case "auto", "always", "never":
+		default:
+			return usage("--color: want auto, always or never")
+		}
+		a.screen = screen.New(a.stdout, a.json, a.color, a.getenv)
+		ctx, stop := setup.UntilSignal()
+		defer stop()
+		if err := f(ctx, args); err != nil {
+			return err
+		}
+		return a.screen.Err()
+	}
+}
+
+// call is like run for a command that calls a broker.
+func (a *app) call(f func(ctx context.Context, sb *backend.Client, args []string) error) func(*cobra.Command, []string) error {
+	return a.run(func(ctx context.Context, args []string) error {
+		sb, err := a.connect()
+		if err != nil {
+			return err
+		}
+		defer sb.Close()
+		return f(ctx, sb, args)
+	})
+}
+
+// getenv is like os.Getenv.
+func (a *app) getenv(name string) string {
+	value := ""
+	for _, pair := range a.environ {
+		if n, v, _ := strings.Cut(pair, "="); n == name {
+			value = v
+		}
+	}
+	return value
+}
+
+// note prints a line to stderr, for the user of the command.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintf(a.stderr, "switchboard: "+format+"\n", args...)
+}
+
+// errDone ends a command whose result is printed already.
+type errDone int
+
+func (e errDone) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// usageError is an error in the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// args returns a check of the number of arguments. what names them in the error.
+func args(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, list []string) error {
+		switch {
+		case len(list) < least:
+			return usage("missing: %s", what)
+		case most >= 0 && len(list) > most:
+			return usage("too many arguments, want: %s", cmp.Or(what, "none"))
+		}
+		return nil
+	}
+}
+
+func isUnreachable(err error) bool {
+	_, ok := errors.AsType[*backend.UnreachableError](err)
+	return ok
+}

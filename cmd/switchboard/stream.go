@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+
+	"switchboard/client/backend"
+	"switchboard/cmd/internal/screen"
+)
+
+const (
+	// firstPause is the first pause after a failed call. It doubles up to lastPause.
+	firstPause = 200 * time.Millisecond
+	lastPause  = 3 * time.Second
+	// pollEvery is the interval of calls to a broker that does not wait with its answer.
+	pollEvery = 500 * time.Millisecond
+)
+
+// stream is what tail follows: a channel or the queue of a client.
+type stream struct {
+	kind, name string // "channel" or "client"
+	read       func(context.Context, backend.HistoryQuery) (page, error)
+	begin      func(context.Context) (after int64, err error)
+}
+
+// page is a page of a stream.
+type page struct {
+	messages  []backend.Message
+	id        int64 // the position after the page
+	recovered bool
+}
+
+func (t *tail) channel(name string) stream {
+	read := func(ctx context.Context, q backend.HistoryQuery) (page, error) {
+		p, err := t.sb.History(ctx, name, q)
+		return page{p.Messages, p.ID, p.Recovered}, err
+	}
+	return stream{"channel", name, read, func(ctx context.Context) (int64, error) {
+		if t.flags.last > 0 {
+			return t.beforeLast(ctx, name)
+		}
+		c, err := t.sb.Channel(ctx, name)
+		return c.ID, err
+	}}
+}
+
+func (t *tail) queue(id string) stream {
+	read := func(ctx context.Context, q backend.HistoryQuery) (page, error) {
+		p, err := t.sb.Queue(ctx, id, q)
+		return page{p.Messages, p.ID, p.Recovered}, err
+	}
+	return stream{"client", id, read, func(context.Context) (int64, error) { return 0, nil }}
+}
+
+// beforeLast returns the position before the last messages of a channel, as many as --last says.
+func (t *tail) beforeLast(ctx context.Context, channel string) (int64, error) {
+	var ids []int64 // of the last messages, and of the one before them
+	for after := int64(0); ; {
+		p, err := t.sb.History(ctx, channel, backend.HistoryQuery{After: after, Limit: tailPage})
+		if err != nil {
+			return 0, err
+		}
+		for _, m := range p.Messages {
+			ids = append(ids, m.ID)
+		}
+		ids = ids[max(0, len(ids)-t.flags.last-1):]
+		if !p.More || len(p.Messages) == 0 {
+			break
+		}
+		after = ids[len(ids)-1]
+	}
+	if len(ids) > t.flags.last {
+		return ids[0], nil
+	}
+	if len(ids) > 0 {
+		return ids[0] - 1, nil
+	}
+	return 0, nil
+}
+
+// follow prints the messages of a stream until ctx ends, or the broker refuses to show them.
+func (t *tail) follow(ctx context.Context, s stream) error {
+	after, known := t.position(s), true
+	if after < 0 {
+		known = false
+	}
+	first := after >= 0 && t.flags.after == after // the user may ask for more than is kept
+	pause := firstPause
+	for ctx.Err() == nil {
+		if !known {
+			id, err := s.begin(ctx)
+			if err != nil {
+				if err := t.pause(ctx, err, &pause); err != nil {
+					return err
+				}
+				continue
+			}
+			after, known = id, true
+		}
+		asked := time.Now()
+		p, err := s.read(ctx, backend.HistoryQuery{After: after, Limit: tailPage, Wait: tailWait})
+		if err != nil {
+			if err := t.pause(ctx, err, &pause); err != nil {
+				return err
+			}
+			continue
+		}
+		pause = firstPause
+		next := p.next(after)
+		if !p.recovered && !(first && after == 0) {
+			t.printGap(s, after, next)
+		}
+		first = false
+		if err := t.print(s, p.messages, next); err != nil {
+			return err
+		}
+		if after = next; len(p.messages) == 0 && time.Since(asked) < pollEvery {
+			wait(ctx, pollEvery)
+		}
+	}
+	return ctx.Err()
+}
+
+// next returns the position after the page. Brokers before the parameter wait do not say it.
+func (p page) next(after int64) int64 {
+	switch n := len(p.messages); {
+	case p.id > 0:
+		return p.id
+	case n > 0:
+		return p.messages[n-1].ID
+	case p.recovered:
+		return after
+	}
+	return 0 // the store has forgotten the channel
+}
+
+// pause waits after a failed call, and reports once that an instance does not answer. It returns
+// err if waiting does not help.
+func (t *tail) pause(ctx context.Context, err error, pause *time.Duration) error {
+	if ctx.Err() != nil || exitCode(err) != exitUnavailable {
+		return err
+	}
+	t.mu.Lock()
+	if !t.warned {
+		t.note("%v; trying again", err)
+	}
+	t.warned = true
+	t.mu.Unlock()
+	wait(ctx, *pause/2+rand.N(*pause/2))
+	*pause = min(2**pause, lastPause)
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// print prints messages of a stream, and then stores the position.
+func (t *tail) print(s stream, messages []backend.Message, position int64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.warned = false
+	for _, m := range messages {
+		t.printMessage(s, m)
+		if err := t.screen.Err(); err != nil {
+			return err
+		}
+		if t.printed++; t.flags.count > 0 && t.printed >= t.flags.count {
+			t.stop()
+			return t.positions.save(s, m.ID)
+		}
+	}
+	return t.positions.save(s, position)
+}
+
+// tailMessage is a line of tail with --json.
+type tailMessage struct {
+	Type    string `json:"type"`
+	Channel string `json:"channel,omitempty"`
+	Client  string `json:"client,omitempty"`
+	backend.Message
+}
+
+func (t *tail) printMessage(s stream, m backend.Message) {
+	line := tailMessage{Type: "message", Message: m}
+	if s.kind == "channel" {
+		line.Channel = s.name
+	} else {
+		line.Client = s.name
+	}
+	t.screen.Value(line, func() {
+		cells := []screen.Cell{{Text: s.name, Color: screen.Cyan}, {Text: number(m.ID), Color: screen.Dim}, {Text: string(m.Data)}}
+		if t.screen.Terminal {
+			cells = append([]screen.Cell{{Text: clock(m.ID), Color: screen.Dim}}, cells...)
+		}
+		if m.StateEvent != nil {
+			text, _ := json.Marshal(m.StateEvent) // it was decoded from JSON
+			cells = append(cells, screen.Cell{Text: string(text), Color: screen.Yellow})
+		}
+		t.screen.Line(cells...)
+	})
+}
+
+func (t *tail) printGap(s stream, after, id int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.screen.Value(map[string]any{"type": "gap", s.kind: s.name, "after": after, "id": id}, func() {
+		t.screen.Line(screen.Cell{Text: s.name, Color: screen.Cyan}, screen.Cell{Text: number(id), Color: screen.Dim},
+			screen.Cell{Text: "gap: some messages above " + number(after) + " are gone", Color: screen.Red})
+	})
+}
+
+// clock returns the time of a message: its id has the time at which it was stored.
+func clock(id int64) string {
+	begin := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	return begin.Add(time.Duration(id/4096) * time.Millisecond).Local().Format("15:04:05.000")
+}
