@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,10 +58,14 @@ func startCluster(t *testing.T, lb balancer) *cluster {
 	defer cancel()
 	await.NoError(ctx, t, process.Name+" serves", func() error {
 		resp, err := http.Get("http://" + c.web + "/")
-		if err == nil {
-			_ = resp.Body.Close()
+		if err != nil {
+			return err
 		}
-		return err
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
 	})
 	return c
 }
@@ -106,6 +111,14 @@ func (c *cluster) execute(name string, cmd *exec.Cmd) *proc.Process {
 		}
 	})
 	return p
+}
+
+// executeIn starts a program in a file system of its own, as the user of the image.
+func (c *cluster) executeIn(root, program string, args ...string) *proc.Process {
+	c.t.Helper()
+	cmd := exec.Command("chroot", append([]string{"--userspec=65532:65532", root, program}, append(args, "--log-format=json")...)...)
+	cmd.Env = []string{"PATH=/usr/sbin"}
+	return c.execute(program, cmd)
 }
 
 func (c *cluster) awaitReady(n *node) {

@@ -3,7 +3,6 @@
 package deploy
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -211,13 +210,26 @@ func (c *cluster) wantNoNewConnections(broker, backend string) {
 			if _, err := io.WriteString(conn, begin); err != nil {
 				c.t.Fatal(err)
 			}
-			lines := bufio.NewScanner(conn)
-			for lines.Scan() && !strings.Contains(lines.Text(), `"type":"connected"`) {
-			}
-			if text := lines.Text(); !strings.Contains(text, `"server":"b`) || strings.Contains(text, `"server":"`+broker) {
-				c.t.Errorf("connection %d to %s went to %q", i, to, text)
+			if server := readServer(c.t, conn); server == broker {
+				c.t.Errorf("connection %d to %s went to %s", i, to, server)
 			}
 			_ = conn.Close()
+		}
+	}
+}
+
+// readServer reads from a new connection until it names its broker.
+func readServer(t *testing.T, conn io.Reader) string {
+	t.Helper()
+	var text []byte
+	for buf := make([]byte, 4096); ; {
+		n, err := conn.Read(buf)
+		if text = append(text, buf[:n]...); err != nil {
+			t.Fatalf("%v after %q", err, text)
+		}
+		if _, after, ok := strings.Cut(string(text), `"server":"`); ok && strings.Contains(after, "-") {
+			server, _, _ := strings.Cut(after, "-")
+			return server
 		}
 	}
 }
