@@ -29,8 +29,9 @@
 // A [Card] is computed from the channel and kept in an index, with the lists that the room is in:
 // by attributes, of users, of lobbies. The lobby:{mode} and lobby:{mode}:{region} channels show
 // the newest cards that can be joined. All of these are projections: an operation notes the room
-// on the due list of the index, changes the channel, and computes the card again. [Rooms.Round],
-// on any broker, does so for rooms that are due: after a process has died, when a place ends, and
-// every 5 s to 60 s, since a server that dies leaves members away without an operation. The round
-// also ends rooms. [Check] computes everything again and compares.
+// on the due list of the index and changes the channel. Within 0.1 s, [Rooms.Settle] computes the
+// cards of all rooms that have changed. [Rooms.Round], on any broker, does so for rooms that are
+// due: after a process has died, when a place ends, and every 5 s to 60 s, since a server that dies
+// leaves members away without an operation. It reads rooms in full only if something has happened.
+// The round also ends rooms. [Check] computes everything again and compares.
 package room

@@ -44,8 +44,9 @@ const (
 	maxLooked   = 1000
 )
 
-// List returns a page of rooms. Clients see public rooms. The cards are up to a second old, or up
-// to a minute if a server has died.
+// List returns a page of rooms. Clients see public rooms. The cards include what was done through
+// this process. Those of other processes are up to a second old, or up to a minute if a server has
+// died.
 func (r *Rooms) List(ctx context.Context, a Actor, q ListRequest) (ListPage, error) {
 	if err := q.prepare(a); err != nil {
 		return ListPage{}, err
