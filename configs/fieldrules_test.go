@@ -16,6 +16,7 @@ func TestFieldRules(t *testing.T) {
     state: [users, grant]
     state_keep: forever
     needs: $$user/{user}
+    by: $$number/{user}
     grace: 1m
     fields:
       "member/{user}": {write: users, own: always, max: 4}
@@ -40,7 +41,7 @@ func TestFieldRules(t *testing.T) {
 		{Pattern: "p/{n}/*", Write: namespace.Anyone, Of: "member/{n}", Grace: 2 * time.Second},
 		{Pattern: "closed"},
 	}
-	if !reflect.DeepEqual(r.Fields, want) || r.State != namespace.Users|namespace.Grant || r.StateKeep != namespace.KeepForever || r.Grace != time.Minute || r.FieldsGone || r.Needs != "$$user/{user}" || r.Durable != namespace.BackendOnly {
+	if !reflect.DeepEqual(r.Fields, want) || r.State != namespace.Users|namespace.Grant || r.StateKeep != namespace.KeepForever || r.Grace != time.Minute || r.FieldsGone || r.Needs != "$$user/{user}" || r.By != "$$number/{user}" || r.Durable != namespace.BackendOnly {
 		t.Errorf("got %+v", r)
 	}
 	if r := o.Access.Namespaces.For("news"); r.StateKeep != time.Hour || r.Grace != namespace.GraceNever || r.State != namespace.BackendOnly || r.Durable != namespace.Users|namespace.Grant || !r.FieldsGone {
@@ -72,6 +73,9 @@ func TestBadFieldRules(t *testing.T) {
 		"no time to keep":       {"  state_keep: never\n", `line 3: namespaces.room:*.state_keep: want a duration like 2s or 30m, got "never"; or forever`},
 		"no grace of the state": {"  grace: -1s\n", "line 3: namespaces.room:*.grace: want a duration"},
 		"no truth value":        {"  fields_gone: 1\n", "line 3: namespaces.room:*.fields_gone: want true or false"},
+		"a bad field of needs":  {"  needs: a b\n", "line 2: namespaces.room:*: needs: "},
+		"a bad field of by":     {"  by: a{b}\n", "line 2: namespaces.room:*: by: "},
+		"by as a list":          {"  by: [a]\n", "line 3: namespaces.room:*.by: want text"},
 		"a long grace":          {"  grace: 100000h\n", "line 2: namespaces.room:*: grace: "},
 	} {
 		_, err := LoadBroker([]string{"--config", write(t, "b.yaml", "namespaces:\n 'room:*':\n"+c.yaml)}, nil)

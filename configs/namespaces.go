@@ -75,11 +75,13 @@ func readRule(r *namespace.Rule, section, name string, value *yaml.Node) (err er
 		r.FieldsGone, err = boolean(value)
 	case "needs":
 		r.Needs, err = text(value)
+	case "by":
+		r.By, err = text(value)
 	case "fields":
 		return fieldRules(r, value, join(section, name))
 	default:
 		return unknownKey("subscribe", "publish", "presence", "history", "history_messages", "history_age", "message", "publish_rate",
-			"state", "state_keep", "grace", "needs", "durable", "fields", "fields_gone")
+			"state", "state_keep", "grace", "needs", "by", "durable", "fields", "fields_gone")
 	}
 	return err
 }

@@ -35,12 +35,28 @@ func TestBadRules(t *testing.T) {
 		"messages":            {[]Rule{{Name: "a", HistoryMessages: -1}}, "below zero"},
 		"size":                {[]Rule{{Name: "a", Message: -1}}, "below zero"},
 		"rate":                {[]Rule{{Name: "a", PublishRate: -1}}, "publish_rate"},
+		"a field of needs":    {[]Rule{{Name: "a", Needs: "b c"}}, `needs: bad_request: field "b c"`},
+		"a field of by":       {[]Rule{{Name: "a", By: "b{user"}}, `by: bad_request: field "b{user"`},
 		"rate is NaN":         {[]Rule{{Name: "a", PublishRate: math.NaN()}}, "publish_rate"},
 		"rate is infinite":    {[]Rule{{Name: "a", PublishRate: math.Inf(1)}}, "publish_rate"},
 	} {
 		if _, err := New(c.rules); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestFieldsOfUsers: in the fields that a rule names, {user} stands for an escaped name.
+func TestFieldsOfUsers(t *testing.T) {
+	r := Rule{Needs: "$$user/{user}", By: "name"}
+	if got := r.NeededField("a/b c"); got != "$$user/a%2Fb%20c" {
+		t.Errorf("needs is %s", got)
+	}
+	if got := r.ByField("amy"); got != "name" {
+		t.Errorf("by is %s", got)
+	}
+	if got := (&Rule{}).ByField("amy"); got != "" {
+		t.Errorf("by of a rule without it is %s", got)
 	}
 }
 

@@ -133,6 +133,28 @@ func TestTooManyPrefixes(t *testing.T) {
 	last.expect("subscribed state", `{"type":"subscribe","channel":"a","state":"another"}`)
 }
 
+// TestBy: with by, a namespace shows the value of a field in place of the client, to all that may
+// read the state. Without the field, it shows nothing.
+func TestBy(t *testing.T) {
+	anyone := namespace.Anyone
+	rule := namespace.Rule{
+		Name: "*", Subscribe: anyone, Publish: anyone, State: anyone, By: "name",
+		Fields: []namespace.FieldRule{{Pattern: "*", Write: anyone}},
+	}
+	h := newStateHarness(t, session.Options{Access: session.Access{Namespaces: ruled(t, rule)}})
+	d := h.connectDevice("watcher")
+	d.expect("subscribed state", `{"type":"subscribe","channel":"a","state":true}`)
+	for _, c := range []struct{ change, want string }{
+		{`"set":{"x":1}`, ""}, {`"set":{"name":"Amy"}`, "Amy"}, {`"set":{"x":2},"data":2`, "Amy"}, {`"del":["name"]`, ""},
+	} {
+		h.expect("published", "", "", `{"type":"publish","channel":"a",%s}`, c.change)
+		h.settle()
+		if events := d.received(); types(events) != "message" || events[0].By != c.want {
+			t.Errorf("%s: received %+v, want by %q", c.change, events, c.want)
+		}
+	}
+}
+
 // TestRecheckOfState: a client that may no longer read the state loses its subscription, and one
 // that may no longer see the presence does not see who published.
 func TestRecheckOfState(t *testing.T) {
