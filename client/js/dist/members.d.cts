@@ -17,6 +17,7 @@ export declare class Members extends Emitter<MemberEvents> {
     complete: boolean;
     private _map;
     private _reading;
+    private _timer;
     get(client: string): Member | undefined;
     has(client: string): boolean;
     /** The number of clients in the map. */

@@ -11,7 +11,7 @@ import type { Incoming, Json, Member, Outgoing, Stored } from "./wire.js";
 export interface ChannelOptions {
   /** Subscribe at once. Absent: true. */
   subscribe?: boolean;
-  /** The last id seen; 0 is the beginning. Absent: the stored position, or now. */
+  /** Where a new subscription starts: the last id seen; 0 is the beginning. Absent: the stored position, or now. */
   after?: number;
   /** Keeps `state`: all fields (true), or those that begin with a prefix. */
   state?: boolean | string;
@@ -70,7 +70,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
 
   /** @internal */
   _configure(o: ChannelOptions): void {
-    if (o.after !== undefined) this._restartAt(o.after);
+    if (o.after !== undefined && !this._wanted) this._restartAt(o.after);
     if (o.state !== undefined && o.state !== false) this._keepState(o.state === true ? "" : o.state);
     if (o.presence) this._keepMembers();
     if (o.subscribe ?? !this._wanted) this._want();
@@ -240,8 +240,9 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   private _keepState(prefix: string): State<Fields> {
     this._state ??= new State<Fields>(this._failed);
     if (this._selector !== prefix) {
-      if (this._selector !== undefined) this._state._restart(prefix);
-      this._selector = this._state._prefix = prefix;
+      const state = this._state;
+      this._selector = prefix;
+      this._queue._push(() => state._restart());
       this._series = 0;
       if (this._wanted) this._want();
     }

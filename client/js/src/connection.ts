@@ -35,7 +35,7 @@ export interface Times {
 }
 
 /** The reasons after which another attempt is useless, unless the token changes. */
-const finalCodes = "superseded unauthorized expired disconnected bad_request";
+const finalCodes: string[] = ["superseded", "unauthorized", "expired", "disconnected", "bad_request"];
 
 /** How long the broker may take to close after it has refused `connect`, in ms. */
 const closeGrace = 1000;

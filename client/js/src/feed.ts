@@ -94,6 +94,7 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
       if (result) return result.then(done);
       return done();
     });
+    this._sb._waits(this._queue._length);
   }
 
   /** @internal */

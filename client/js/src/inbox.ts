@@ -47,15 +47,15 @@ export class Inbox<Data = Json> extends Feed<Data> {
     const backoff = new Backoff(250, 30_000);
     const done = new Set<unknown>();
     for (;;) {
-      const handlers = this._handlers.get("message");
-      if (!handlers?.size) {
+      const handlers = [...(this._handlers.get("message") ?? [])];
+      if (!handlers.length) {
         await new Promise<void>((resolve) => (this._wake = resolve));
         continue;
       }
-      for (const handler of [...handlers]) {
+      for (const handler of handlers) {
         if (!done.has(handler)) await this._run("message", handler, [m.data, infoOf(m)], () => done.add(handler));
       }
-      if ([...handlers].every((handler) => done.has(handler))) return;
+      if (handlers.every((handler) => done.has(handler))) return;
       await new Promise((resolve) => (this._retryTimer = setTimeout(resolve, backoff._next())));
     }
   }

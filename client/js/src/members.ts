@@ -1,5 +1,5 @@
 import { Emitter } from "./emitter.js";
-import { retryable } from "./errors.js";
+import { retryable, type SwitchboardError } from "./errors.js";
 import type { Channel } from "./channel.js";
 import type { Incoming, Json, Member } from "./wire.js";
 
@@ -23,6 +23,7 @@ export class Members extends Emitter<MemberEvents> {
   complete = false;
   private _map = new Map<string, Member>();
   private _reading: Incoming[] | undefined; // events since the reading of pages began
+  private _timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @internal */
   constructor(private readonly _channel: Channel) {
@@ -49,6 +50,7 @@ export class Members extends Emitter<MemberEvents> {
 
   /** @internal Reads all pages, and then applies the events that arrived meanwhile. */
   async _read(): Promise<void> {
+    clearTimeout(this._timer);
     const events: Incoming[] = (this._reading = []);
     const map = new Map<string, Member>();
     let complete = true;
@@ -66,8 +68,13 @@ export class Members extends Emitter<MemberEvents> {
         }
       }
     } catch (error) {
-      // Without a connection, or after another failure, the next subscribe reads again.
-      if (retryable((error as { code: string }).code)) this._channel._failed(error, "members");
+      if (this._reading !== events) return; // a newer subscription reads
+      if (retryable((error as SwitchboardError).code)) {
+        this._timer = setTimeout(() => void this._read(), 1000 + 4000 * Math.random());
+        return;
+      }
+      this._reading = undefined;
+      this._channel._failed(error, "members");
       return;
     }
     if (this._reading !== events) return;
@@ -97,6 +104,7 @@ export class Members extends Emitter<MemberEvents> {
 
   /** @internal Nothing is known any more. */
   _forget(): void {
+    clearTimeout(this._timer);
     this._reading = undefined;
     this._replace(new Map(), 0, false);
   }

@@ -23,7 +23,7 @@ export class Reducer {
       this._id = this._series = id;
       this._held = false;
       this._later = [];
-    } else if (id !== this._series) {
+    } else if (!this._series || id !== this._series) {
       return;
     }
     for (const [name, field] of Object.entries(fields)) if (field) this._fields.set(name, entryOf(field));
@@ -51,15 +51,16 @@ function apply(fields: Map<string, Entry>, id: number, c: Changes): void {
     const entry = fields.get(name);
     if (entry) fields.set(name, { ...entry, ...change });
   };
+  const ends = new Map(Object.entries(c.until ?? {})); // fields may have names such as "constructor"
   if (c.cleared) fields.clear();
   for (const name in c.gone) fields.delete(name);
   for (const name of c.del ?? []) fields.delete(name);
   for (const name in c.set) {
     fields.set(name, { id, value: c.set[name] as unknown, until: undefined, away: fields.get(name)?.away ?? false });
   }
-  for (const name in c.until) edit(name, { until: c.until[name] || undefined });
+  for (const [name, until] of ends) edit(name, { until: until || undefined });
   for (const name in c.away) edit(name, { away: true, until: c.away[name] || undefined });
-  for (const name of c.back ?? []) edit(name, { away: false, until: c.until?.[name] || undefined });
+  for (const name of c.back ?? []) edit(name, { away: false, until: ends.get(name) || undefined });
 }
 
 /** namesIn returns the names of the fields that changes are about, without those of `cleared`. */

@@ -29,8 +29,6 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
   id = 0;
   /** All fields have arrived at least once. */
   complete = false;
-  /** @internal */
-  _prefix = "";
   private _shown: ReadonlyMap<string, Entry> = new Map();
   private _reducer = new Reducer();
   private _waiters: { resolve: () => void; reject: (error: unknown) => void }[] = [];
@@ -75,13 +73,12 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
 
   /** @internal The subscription has ended. */
   _ended(error: unknown): void {
-    this._restart(this._prefix);
+    this._restart();
     for (const w of this._waiters.splice(0)) w.reject(error);
   }
 
-  /** @internal Forgets everything, for another prefix. */
-  _restart(prefix: string): void {
-    this._prefix = prefix;
+  /** @internal Forgets everything. */
+  _restart(): void {
     this._reducer = new Reducer();
     this._shown = new Map();
     this.complete = false;

@@ -79,7 +79,10 @@ export interface SwitchboardEvents {
 const minUptime = 10_000;
 
 /** After these reasons the next attempt goes to the same instance: they are about this client. */
-const sameInstance = "expired unauthorized slow idle";
+const sameInstance: string[] = ["expired", "unauthorized", "slow", "idle"];
+
+/** The most messages of one channel that may wait for its handlers. */
+const maxWaiting = 10_000;
 
 /** Switchboard is one logical connection to a broker. It reconnects until it is closed. */
 export class Switchboard extends Emitter<SwitchboardEvents> {
@@ -237,8 +240,21 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     else console.error(error);
   }
 
+  /** @internal Ends the connection until the handlers of a channel have caught up. The broker keeps the rest. */
+  _waits(length: number): void {
+    if (length > maxWaiting && this._isConnected) {
+      this._ended({ code: "lost", message: "the handlers are too slow", reconnect: true, afterMs: 0 });
+    }
+  }
+
   private async _dial(): Promise<void> {
     if (this.phase === "closed") return;
+    for (const { _queue } of this._channels.values()) {
+      if (_queue._length > maxWaiting / 2) {
+        this._timer = setTimeout(() => void this._dial(), this._backoff._next());
+        return;
+      }
+    }
     const attempt = ++this._attempt;
     const url = this._urls[this._next % this._urls.length]!;
     this.phase = "connecting";

@@ -1,3 +1,4 @@
+import { Backoff } from "./backoff.js";
 import { randomText, type ChangeOptions } from "./change.js";
 import type { Channel } from "./channel.js";
 import { SwitchboardError, type Entry } from "./errors.js";
@@ -5,7 +6,7 @@ import type { State } from "./state.js";
 import type { Json } from "./wire.js";
 
 /** How often a transaction is tried. */
-const attempts = 20;
+const attempts = 50;
 
 export type TransactOptions = Omit<ChangeOptions, "if" | "key">;
 
@@ -22,11 +23,14 @@ export async function transact<Fields extends object, Result>(
   change: (fields: Draft<Fields>) => Result | Promise<Result>,
   options: TransactOptions,
 ): Promise<Result> {
-  await channel.state.ready();
+  const { state } = channel; // adds the state to the subscription
+  if (!channel._wanted) void channel.subscribe().catch(() => {}); // ready tells
+  await state.ready();
+  const backoff = new Backoff(1, 250);
   // The fields of refusals, which may be newer than the copy of this client.
   const newer = new Map<string, Entry | null>();
   for (let attempt = 1; ; attempt++) {
-    const draft = new Recorder(channel.state as unknown as State, newer);
+    const draft = new Recorder(state as unknown as State, newer);
     const result = await change(draft._proxy as Draft<Fields>);
     const { set, del, conditions } = draft._changes();
     if (!Object.keys(set).length && !del.length) return result;
@@ -35,11 +39,13 @@ export async function transact<Fields extends object, Result>(
       return result;
     } catch (error) {
       const fields = error instanceof SwitchboardError && error.code === "conflict" ? error.fields : undefined;
-      // A refusal shows each field whose condition is not met, if this client may read it.
-      const read = Object.keys(fields ?? {}).filter((name) => name in conditions);
+      // A refusal shows each field whose condition is not met, if this client may read it. A field
+      // that meets it is held by another user, and another attempt would not help.
+      const read = Object.keys(fields ?? {}).filter((name) => name in conditions && (fields![name]?.id ?? 0) !== conditions[name]);
       if (!read.length || attempt === attempts) throw error;
       for (const name of read) newer.set(name, fields![name]!);
       if (read.some((name) => fields![name] && fields![name].value === undefined)) await refresh(channel as unknown as Channel, read, newer);
+      await new Promise((resolve) => setTimeout(resolve, backoff._next()));
     }
   }
 }
@@ -48,7 +54,7 @@ export async function transact<Fields extends object, Result>(
 async function refresh(channel: Channel, names: string[], newer: Map<string, Entry | null>): Promise<void> {
   for (const name of names) {
     const page = await channel.readState({ prefix: name, limit: 1 });
-    newer.set(name, page.fields[name] ?? null);
+    newer.set(name, new Map(Object.entries(page.fields)).get(name) ?? null);
   }
 }
 
@@ -101,9 +107,9 @@ class Recorder {
   }
 
   _changes(): { set: Record<string, Json>; del: string[]; conditions: Record<string, number> } {
-    const set: Record<string, Json> = {};
+    const set = Object.create(null) as Record<string, Json>; // fields may have names such as "__proto__"
     const del: string[] = [];
-    const conditions: Record<string, number> = {};
+    const conditions = Object.create(null) as Record<string, number>;
     for (const [name, entry] of this._read) {
       conditions[name] = entry?.id ?? 0;
       const copy = this._copies.get(name) as unknown;

@@ -1,0 +1,28 @@
+package js_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// TestClient runs the tests of the client in Node, with a fake WebSocket. The states that the
+// client computes are compared with those of vectors, see [writeVectors].
+func TestClient(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "node", "test/run.mjs", t.TempDir())
+	cmd.Env = append(os.Environ(), "NODE_NO_WARNINGS=1", "SWITCHBOARD_VECTORS="+writeVectors(t))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestTypes checks the types of the sources and the tests. test/api.ts uses all of the API, as an
+// application does.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "node_modules/.bin/tsc", "-p", "tsconfig.test.json")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, mock, test } from "node:test";
+import { FakeSocket, connected, dialled, settle, stopClock, tick } from "./fake.js";
+
+beforeEach(stopClock);
+afterEach(() => mock.timers.reset());
+
+/** A storage with the methods of localStorage. */
+function memory() {
+  const values = new Map<string, string>();
+  return { values, getItem: (key: string) => values.get(key) ?? null, setItem: (key: string, value: string) => void values.set(key, value) };
+}
+
+test("the next process continues where the handlers of the last one were", async () => {
+  const storage = memory();
+  const { sb, socket } = await connected({ storage });
+  const hold: (() => void)[] = [];
+  sb.inbox.on("message", () => {});
+  sb.channel("c").on("message", (data) => (data === 12 ? new Promise<void>((resolve) => hold.push(resolve)) : undefined));
+  await settle();
+  socket.subscribed();
+  socket.receive({ type: "message", id: 5, data: 5 }, { type: "message", channel: "$all", id: 101, data: 1 });
+  socket.receive({ type: "message", channel: "c", id: 11, data: 11 }, { type: "message", channel: "c", id: 12, data: 12 });
+  await settle();
+  tick(100);
+  const name = JSON.parse(storage.values.get("switchboard")!).name as string;
+
+  const next = await dialled({ storage }); // the first process was killed
+  const seen: unknown[] = [];
+  next.sb.inbox.on("message", (data) => seen.push(data));
+  next.sb.channel("c");
+  await settle();
+  const hello = FakeSocket.last.connect();
+  assert.deepEqual([hello.client, hello.after], [name, 101]);
+  assert.equal(FakeSocket.last.take("ack").id, 5);
+  assert.equal(FakeSocket.last.subscribed({ recovered: true }).after, 11);
+  FakeSocket.last.receive({ type: "message", id: 5, data: 5 }, { type: "message", id: 6, data: 6 });
+  await settle();
+  assert.deepEqual(seen, [6]);
+});
+
+test("the secret is kept; another client option starts anew", async () => {
+  const storage = memory();
+  const first = await dialled({ storage });
+  const { client, secret } = FakeSocket.last.connect({ client: "c-kept" });
+  await first.sb.close();
+  await dialled({ storage });
+  const second = FakeSocket.last.connect({ client: "c-kept" });
+  assert.deepEqual([second.client, second.secret], ["c-kept", secret]);
+  assert.notEqual(client, undefined);
+  await dialled({ storage, client: "phone" });
+  const third = FakeSocket.last.connect({ client: "phone" });
+  assert.equal(third.client, "phone");
+  assert.notEqual(third.secret, secret);
+});
+
+test("a storage with get and set, that is asynchronous", async () => {
+  const values = new Map<string, string>();
+  const storage = { get: async (key: string) => values.get(key), set: async (key: string, value: string) => void values.set(key, value) };
+  const { sb } = await connected({ storage, storageKey: "mine" });
+  await sb.close();
+  assert.match(values.get("mine")!, /"client":"c-1"/);
+});
+
+test("an unsubscribed channel is forgotten", async () => {
+  const storage = memory();
+  const { sb, socket } = await connected({ storage });
+  const channel = sb.channel("c");
+  await settle();
+  socket.subscribed();
+  void channel.unsubscribe();
+  await sb.close();
+  assert.deepEqual(JSON.parse(storage.values.get("switchboard")!).channels, {});
+});
+
+test("a storage that fails is an error, and nothing else", async () => {
+  const storage = {
+    getItem: () => "{",
+    setItem: () => {
+      throw new Error("quota");
+    },
+  };
+  const { sb, errors } = await connected({ storage });
+  await sb.close();
+  assert.equal(errors.length, 2);
+});
