@@ -208,14 +208,17 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     clearTimeout(this._timer);
   }
 
-  /** @internal Ends the subscription. With `forget`, also the position. */
+  /** @internal Ends the subscription. With `forget`, also what it knows. */
   _end(error: SwitchboardError, forget = true): void {
     this._lost();
     this._wanted = this._due = false;
     if (forget) this._restartAt(undefined);
     clearTimeout(this._hereTimer);
     this._hereTimer = undefined;
-    this._members?._forget();
+    if (forget) {
+      this._members?._forget();
+      this._state?._restart();
+    }
     this._state?._ended(error);
     for (const w of this._waiters.splice(0)) w.reject(error);
   }

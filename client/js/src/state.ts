@@ -73,7 +73,6 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
 
   /** @internal The subscription has ended. */
   _ended(error: unknown): void {
-    this._restart();
     for (const w of this._waiters.splice(0)) w.reject(error);
   }
 
