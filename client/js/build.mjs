@@ -12,6 +12,15 @@ const out = resolve(process.argv[2] ?? join(root, "dist"));
 const entries = { index: "neutral", "kit/index": "neutral", "server/index": "node" };
 
 rmSync(out, { recursive: true, force: true });
+/** The errors of all entries are those of the client, so that `instanceof` holds. */
+const sharedErrors = (entry, extension) => ({
+  name: "shared errors",
+  setup(build) {
+    if (entry === "index") return;
+    build.onResolve({ filter: /^\.\.?\/errors\.js$/ }, () => ({ path: `../index.${extension}`, external: true }));
+  },
+});
+
 for (const [entry, platform] of Object.entries(entries)) {
   for (const [format, extension] of [["esm", "js"], ["cjs", "cjs"]]) {
     await build({
@@ -25,6 +34,7 @@ for (const [entry, platform] of Object.entries(entries)) {
       platform,
       target: "es2020",
       logLevel: "warning",
+      plugins: [sharedErrors(entry, extension)],
     });
   }
 }

@@ -1,1 +1,13 @@
-export {};
+/** The client of the HTTP API, tokens and signatures, for backends in Node, Deno, Bun and workers. */
+export { Backend } from "./backend.cjs";
+export type { BackendOptions, CallOptions } from "./backend.cjs";
+export type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo, UserClient, } from "./answers.cjs";
+export { ApiError } from "../api.cjs";
+export { SwitchboardError } from "../errors.cjs";
+export { Kit } from "./kit.cjs";
+export type { AvatarRecord, HeldResource, ResourceSettings } from "./kit.cjs";
+export type { Push, PushAnswer, PushError, PushResult, Target } from "./push.cjs";
+export { parseSigned, verifySignature } from "./signature.cjs";
+export type { BackendRequest, SignedHeaders, WebhookEvent } from "./signature.cjs";
+export { signToken } from "./token.cjs";
+export type { TokenClaims } from "./token.cjs";

@@ -1,1 +1,15 @@
-export {};
+/** The client of the HTTP API, tokens and signatures, for backends in Node, Deno, Bun and workers. */
+export { Backend } from "./backend.js";
+export type { BackendOptions, CallOptions } from "./backend.js";
+export type {
+  ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo, UserClient,
+} from "./answers.js";
+export { ApiError } from "../api.js";
+export { SwitchboardError } from "../errors.js";
+export { Kit } from "./kit.js";
+export type { AvatarRecord, HeldResource, ResourceSettings } from "./kit.js";
+export type { Push, PushAnswer, PushError, PushResult, Target } from "./push.js";
+export { parseSigned, verifySignature } from "./signature.js";
+export type { BackendRequest, SignedHeaders, WebhookEvent } from "./signature.js";
+export { signToken } from "./token.js";
+export type { TokenClaims } from "./token.js";

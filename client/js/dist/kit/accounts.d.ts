@@ -1,0 +1,82 @@
+import { Api, type ApiOptions } from "../api.js";
+export interface Account {
+    /** The user of its tokens. It never changes. */
+    id: string;
+    /** Absent for a guest. */
+    name?: string;
+    nickname?: string;
+    state: "open" | "locked" | "deleted";
+    created: number;
+    login?: {
+        at: number;
+        address?: string;
+    };
+}
+/** The answer to a login. Keep `renewal` where only your application can read it. */
+export interface LoginAnswer {
+    account: Account;
+    token: string;
+    /** In seconds. */
+    expires_in: number;
+    renewal: string;
+    renewal_expires_in: number;
+}
+export interface AccountsOptions extends ApiOptions {
+    /** Is called with each new renewal token before it is used, and with undefined after a logout. */
+    onRenewal?: (renewal: string | undefined) => unknown;
+}
+/**
+ * Accounts: see docs/accounts.md. A refusal is a SwitchboardError.
+ *
+ *     const session = await new Accounts("https://push.example.com").login({ name, password });
+ *     const sb = new Switchboard("wss://push.example.com/ws", { token: () => session.token() });
+ */
+export declare class Accounts {
+    private readonly options;
+    private readonly api;
+    constructor(url: string, options?: AccountsOptions);
+    /** Registers a name, and logs in. Without a name and a password it is a guest. */
+    register(account?: {
+        name?: string;
+        password?: string;
+        nickname?: string;
+        client?: string;
+    }): Promise<Session>;
+    login(credentials: {
+        name: string;
+        password: string;
+        client?: string;
+    }): Promise<Session>;
+    /** Continues the session of a stored renewal token. */
+    resume(renewal: string): Promise<Session>;
+    private start;
+}
+/** A login. */
+export declare class Session {
+    private readonly api;
+    private readonly options;
+    account: Account;
+    private answer;
+    private renewAt;
+    private renewing;
+    constructor(api: Api, options: AccountsOptions);
+    /** A token that is valid, renewed if it is not for long. Give it to Switchboard. */
+    token(): Promise<string>;
+    /** Renews the token. One renewal at a time: a renewal token works once. */
+    renew(renewal?: string): Promise<void>;
+    /** Ends the login, or all logins of the account. */
+    logout(everywhere?: boolean): Promise<void>;
+    me(): Promise<Account>;
+    /** Changes the nickname, or the name with the current password. A guest gets both. */
+    patch(change: {
+        nickname: string;
+    } | {
+        name: string;
+        password: string;
+    }): Promise<Account>;
+    /** Changes the password. All logins and connections end: log in again. */
+    changePassword(password: string, newPassword: string): Promise<Account>;
+    /** Marks the account as deleted. */
+    delete(password: string): Promise<Account>;
+    private call;
+}

@@ -1,0 +1,68 @@
+import type { Switchboard } from "../index.cjs";
+import { View } from "./view.cjs";
+export interface BoardEntry {
+    rank: number;
+    player: string;
+    score: number;
+}
+export interface BoardView {
+    board: string;
+    season?: string;
+    /** The end of the season, in ms since 1970. */
+    ends?: number;
+    /** The number of players. */
+    count: number;
+    entries: BoardEntry[];
+}
+export interface Standing extends BoardEntry {
+    board: string;
+    season?: string;
+    count: number;
+}
+/** The result of a submission. A score of null means that the player has none. */
+export interface BoardResult {
+    board: string;
+    season?: string;
+    player: string;
+    score: number | null;
+    previous: number | null;
+    rank?: number;
+    count: number;
+    repeated?: boolean;
+}
+/** Absent: the current season; "previous", or an id. */
+export interface SeasonOption {
+    season?: string;
+}
+/** Boards: see docs/boards.md. */
+export declare class Boards {
+    private readonly sb;
+    constructor(sb: Switchboard);
+    /** Submits a score of the user. A repeat with the same `operation` changes nothing. */
+    submit(board: string, score: number, options?: {
+        operation?: string;
+    } & SeasonOption): Promise<BoardResult>;
+    /** The first entries, 10 if `limit` is absent. */
+    top(board: string, options?: {
+        offset?: number;
+        limit?: number;
+    } & SeasonOption): Promise<BoardView>;
+    /** A player, of this user if it is absent, with `limit` (5) neighbors on each side. */
+    around(board: string, options?: {
+        player?: string;
+        limit?: number;
+    } & SeasonOption): Promise<BoardView>;
+    /** The place of a player, of this user if it is absent. */
+    rank(board: string, options?: {
+        player?: string;
+    } & SeasonOption): Promise<Standing>;
+    /** Follows the first ten. */
+    follow(board: string): BoardTop;
+}
+/** The first ten of a board, kept up to date. */
+export declare class BoardTop extends View {
+    get season(): string | undefined;
+    /** In the order of ranks. */
+    get entries(): BoardEntry[];
+    private get top();
+}

@@ -1,0 +1,66 @@
+import type { Json, Member, Stored, WireField } from "../wire.cjs";
+export interface ChannelInfo {
+    channel: string;
+    servers: number;
+    subscribers: number;
+    id: number;
+    messages: number;
+}
+export interface HistoryPage {
+    channel: string;
+    messages: Stored[];
+    more: boolean;
+    recovered: boolean;
+    /** The position after the page: the next `after`. */
+    id?: number;
+}
+export interface PresencePage {
+    channel: string;
+    count: number;
+    users: number;
+    clients: Member[];
+    next?: string;
+}
+/** The fields of a channel: each one is [id, value, until?, "away"?]. */
+export interface StoredFields {
+    channel: string;
+    id: number;
+    fields: Record<string, WireField | null>;
+    error?: {
+        code: string;
+        message: string;
+    };
+}
+export interface FieldPage extends StoredFields {
+    cursor?: string;
+}
+export interface UserClient {
+    client: string;
+    server?: string;
+    online: boolean;
+    since?: number;
+    queued: number;
+}
+export interface UserInfo {
+    user: string;
+    online: boolean;
+    clients: UserClient[];
+}
+export interface ClientInfo extends UserClient {
+    user?: string;
+    address?: string;
+    /** The end of the token, in seconds since 1970. */
+    expires?: number;
+    channels?: string[];
+}
+export interface ServerInfo {
+    server: string;
+    host: string;
+    version: string;
+    started_at: number;
+    last_active: number;
+    connections: number;
+    users: number;
+    channels: number;
+    [more: string]: Json;
+}

@@ -1,0 +1,92 @@
+import { type ApiOptions, type Call } from "../api.cjs";
+import type { Json } from "../wire.cjs";
+import type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo } from "./answers.cjs";
+import { Kit } from "./kit.cjs";
+import type { Push, PushAnswer, PushError } from "./push.cjs";
+export interface BackendOptions extends ApiOptions {
+    /** For how long a call that is safe to repeat is repeated, in ms. Absent: 10,000. */
+    retryFor?: number;
+}
+export interface CallOptions extends Call {
+    /** A second execution changes nothing. Calls with GET are repeatable in any case. */
+    repeatable?: boolean;
+}
+type Page = {
+    limit?: number;
+    cursor?: string;
+};
+/** Backend calls the HTTP API of one or several brokers. A refusal is an ApiError. */
+export declare class Backend {
+    /** Rooms, holds, boards, accounts and scenes. */
+    readonly kit: Kit;
+    private readonly api;
+    private readonly retryFor;
+    constructor(urls: string | string[], options?: BackendOptions);
+    /** Pushes to one kind of target. With several targets, look at the `error` of each result. */
+    push(push: Push): Promise<PushAnswer>;
+    /** Up to 1000 pushes. Each item of `results` is the answer to one push. */
+    batch(messages: Push[]): Promise<{
+        results: (PushAnswer | {
+            error: PushError;
+        })[];
+    }>;
+    channels(query?: Page & {
+        prefix?: string;
+    }): Promise<{
+        channels: {
+            channel: string;
+            subscribers: number;
+        }[];
+        cursor?: string;
+        partial?: boolean;
+    }>;
+    channel(channel: string): Promise<ChannelInfo>;
+    /** Stored messages above `after`. With `wait` (seconds), an empty page waits for the next one. */
+    history(channel: string, query?: {
+        after?: number;
+        limit?: number;
+        wait?: number;
+    }): Promise<HistoryPage>;
+    presence(channel: string, query?: Page): Promise<PresencePage>;
+    /** A page of the fields of a channel. */
+    state(channel: string, query?: Page & {
+        prefix?: string;
+    }): Promise<FieldPage>;
+    /** A few fields of up to 100 channels. */
+    queryState(channels: string[], fields: string[]): Promise<{
+        channels: StoredFields[];
+    }>;
+    user(user: string): Promise<UserInfo>;
+    /** The users that are online. */
+    users(query?: Page): Promise<{
+        count: number;
+        connections: number;
+        users: {
+            user: string;
+            clients: number;
+        }[];
+        cursor?: string;
+    }>;
+    /** Whether up to 1000 users are online. */
+    online(users: string[]): Promise<{
+        users: {
+            user: string;
+            online: boolean;
+        }[];
+    }>;
+    client(client: string): Promise<ClientInfo>;
+    disconnectUser(user: string): Promise<{
+        disconnected: number;
+    }>;
+    disconnectClient(client: string): Promise<{
+        disconnected: number;
+    }>;
+    servers(): Promise<{
+        servers: ServerInfo[];
+    }>;
+    /** Answers a request that a worker has taken from Redis. */
+    reply(client: string, ref: number, data: Json): Promise<void>;
+    /** Any call of the API: the path has its names escaped. */
+    call<Answer = Json>(method: string, path: string, options?: CallOptions): Promise<Answer>;
+}
+export {};

@@ -1,0 +1,191 @@
+import type { Account } from "../kit/accounts.js";
+import type { BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
+import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
+import type { NewRoom, Player, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
+import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
+import type { Json } from "../wire.js";
+import type { Backend } from "./backend.js";
+type Page = {
+    limit?: number;
+    cursor?: string;
+};
+/** A condition on the version of a document: a version, or "*" for any. */
+type Condition = {
+    ifMatch?: number | "*";
+    ifNoneMatch?: "*";
+};
+export interface ResourceSettings {
+    capacity?: number;
+    seats?: string[];
+    hold_ms?: number;
+    max_life_ms?: number;
+    per_user?: number;
+    ends?: number;
+    data?: Json;
+    import?: {
+        id: string;
+        user?: string;
+        seats: string[];
+        until?: number;
+    }[];
+    durable?: boolean;
+}
+export type HeldResource = Resource;
+export type AvatarRecord = Avatar;
+/** The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md. */
+export declare class Kit {
+    private readonly backend;
+    constructor(backend: Backend);
+    createRoom(room: NewRoom & {
+        owner?: string;
+    }): Promise<RoomInfo>;
+    room(room: string): Promise<RoomInfo>;
+    rooms(query?: Omit<RoomQuery, "desc" | "visibility"> & {
+        desc?: 1;
+        visibility?: string;
+        owner?: string;
+    }): Promise<{
+        rooms: RoomCard[];
+        next?: string;
+    }>;
+    patchRoom(room: string, patch: RoomPatch): Promise<RoomInfo>;
+    deleteRoom(room: string, condition?: Condition): Promise<void>;
+    /** Reserves places for all of the users, or for none. */
+    reserve(room: string, users: string[], ttl?: number): Promise<{
+        members?: Player[];
+    }>;
+    /** Makes a user a member, on a client that is connected; without a client, it reserves the place. */
+    joinRoom(room: string, join: {
+        user: string;
+        client?: string;
+        nickname?: string;
+        ttl?: number;
+    }): Promise<{
+        room: string;
+        channel: string;
+        n: number;
+        already?: boolean;
+    }>;
+    leaveRoom(room: string, user: string): Promise<void>;
+    kick(room: string, n: number): Promise<void>;
+    /** Operates a room: "lock", "start" or "finish". */
+    operateRoom(room: string, operation: "lock" | "start" | "finish", body?: {
+        locked?: boolean;
+    }): Promise<Json>;
+    putResource(resource: string, settings: ResourceSettings, condition?: Condition): Promise<Resource>;
+    resource(resource: string): Promise<Resource>;
+    resources(page?: Page): Promise<{
+        resources: Resource[];
+        cursor?: string;
+    }>;
+    deleteResource(resource: string, condition?: Condition): Promise<void>;
+    hold(resource: string, hold: HoldRequest & {
+        user?: string;
+    }): Promise<Hold>;
+    sell(resource: string, sale: Omit<HoldRequest, "hold_ms"> & {
+        user?: string;
+    }): Promise<Hold>;
+    held(resource: string, id: string): Promise<Hold>;
+    /** "confirm" turns a hold into a sale. A second call changes nothing. */
+    operateHold(resource: string, id: string, operation: "renew" | "confirm" | "release", options?: {
+        durable?: boolean;
+    }): Promise<Hold>;
+    holdsOf(resource: string, user: string): Promise<{
+        holds: Hold[];
+    }>;
+    submit(board: string, score: {
+        player: string;
+        score: number;
+        mode?: "best" | "set" | "add";
+        operation?: string;
+        durable?: boolean;
+    } & SeasonOption): Promise<BoardResult>;
+    removePlayer(board: string, player: string, season?: SeasonOption): Promise<BoardResult>;
+    board(board: string, query?: {
+        offset?: number;
+        limit?: number;
+    } & SeasonOption): Promise<BoardView>;
+    around(board: string, player: string, query?: {
+        limit?: number;
+    } & SeasonOption): Promise<BoardView>;
+    rank(board: string, player: string, season?: SeasonOption): Promise<Standing>;
+    accounts(query?: Page & {
+        state?: Account["state"];
+    }): Promise<{
+        accounts: Account[];
+        cursor?: string;
+        total: number;
+    }>;
+    account(account: string): Promise<Account>;
+    accountByName(name: string): Promise<Account>;
+    operateAccount(account: string, operation: "lock" | "unlock" | "delete" | "restore"): Promise<Account>;
+    session<Data = Json>(user: string): Promise<{
+        user: string;
+        version: number;
+        until: number;
+        data: Data;
+    }>;
+    /** Puts a document that ends after `ttl` seconds, one hour if it is absent. */
+    putSession<Data = Json>(user: string, data: Data, ttl?: number, condition?: Condition): Promise<{
+        user: string;
+        version: number;
+        until: number;
+        data: Data;
+    }>;
+    deleteSession(user: string, condition?: Condition): Promise<void>;
+    createAvatar(avatar: {
+        user: string;
+        name: string;
+        id?: string;
+        figure?: string;
+        data?: Json;
+    }): Promise<Avatar>;
+    avatars(query: Page & {
+        user: string;
+        status?: Avatar["status"];
+    }): Promise<{
+        avatars: Avatar[];
+        cursor?: string;
+    }>;
+    avatar(avatar: string): Promise<Avatar>;
+    patchAvatar(avatar: string, patch: {
+        version?: number;
+        name?: string;
+        figure?: string;
+        data?: Json;
+        status?: Avatar["status"];
+    }): Promise<Avatar>;
+    /** Moves an avatar to a scene. With `from`, only from there; "" is no scene. */
+    placeAvatar(avatar: string, scene: string, from?: string): Promise<Avatar>;
+    takeAvatar(avatar: string): Promise<Avatar>;
+    createScene(scene: {
+        world: string;
+        name: string;
+        id?: string;
+        status?: string;
+        time?: string;
+        data?: Json;
+    }): Promise<SceneInfo>;
+    scenes(query: Page & {
+        world: string;
+        name?: string;
+        status?: string;
+    }): Promise<{
+        scenes: SceneInfo[];
+        cursor?: string;
+    }>;
+    scene(scene: string): Promise<SceneInfo & {
+        online: number;
+        avatars: Placed[];
+    }>;
+    patchScene(scene: string, patch: {
+        version?: number;
+        name?: string;
+        status?: string;
+        time?: string;
+        data?: Json;
+    }): Promise<SceneInfo>;
+    private get;
+    private post;
+}
+export {};

@@ -1,0 +1,90 @@
+import { SwitchboardError } from "./errors.js";
+import type { Incoming } from "./wire.js";
+
+export interface ApiOptions {
+  /** The API key, or nothing for an open broker. */
+  key?: string;
+  /** Absent: the global fetch. */
+  fetch?: typeof fetch;
+  /** The longest time of one attempt in ms. Absent: 10,000. The broker itself waits up to 3 s. */
+  timeout?: number;
+}
+
+export interface Call {
+  query?: Record<string, string | number | boolean | undefined> | undefined;
+  body?: unknown;
+  headers?: Record<string, string> | undefined;
+  /** Replaces the key of the options. */
+  key?: string | undefined;
+  /** The time in ms that the broker may wait, in addition to `timeout`. */
+  wait?: number;
+}
+
+/** Api calls the HTTP API of one or several brokers. A refusal is a SwitchboardError. */
+export class Api {
+  private readonly urls: string[];
+  private at = 0;
+
+  constructor(urls: string | string[], private readonly options: ApiOptions = {}) {
+    this.urls = [urls].flat().map((url) => url.replace(/\/+$/, ""));
+  }
+
+  post<Answer>(path: string, body: unknown): Promise<Answer> {
+    return this.call("POST", path, { body });
+  }
+
+  /**
+   * Makes a call. If an instance cannot be reached, the next call goes to the next one. The code of
+   * the error is then `lost`: a call that changes something may have been executed.
+   */
+  async call<Answer>(method: string, path: string, { query, body, headers, key = this.options.key, wait = 0 }: Call = {}): Promise<Answer> {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) search.set(name, String(value));
+    const url = `${this.urls[this.at % this.urls.length]}${path}?${search}`.replace(/\?$/, "");
+    let response: Response;
+    let text: string;
+    try {
+      response = await (this.options.fetch ?? fetch)(url, {
+        method,
+        headers: {
+          ...(body !== undefined && { "Content-Type": "application/json" }),
+          ...(key !== undefined && { Authorization: `Bearer ${key}` }),
+          ...headers,
+        },
+        body: body === undefined ? null : JSON.stringify(body),
+        signal: AbortSignal.timeout((this.options.timeout ?? 10_000) + wait),
+      });
+      text = await response.text();
+    } catch (error) {
+      this.at++;
+      throw new SwitchboardError("lost", `${method} ${path}: ${String(error)}`, {}, error);
+    }
+    const answer = parse(text) as { error?: Partial<Incoming>; results?: unknown } | undefined;
+    if (response.ok && answer !== undefined) return answer as Answer;
+    const { code = "lost", message = `status ${response.status}` } = answer?.error ?? {};
+    if (response.status >= 500) this.at++;
+    const error = new ApiError(code, message, answer?.error);
+    error.status = response.status;
+    error.results = answer?.results;
+    error.retryAfter = Number(response.headers.get("Retry-After")) || 0;
+    throw error;
+  }
+}
+
+/** A refusal of the HTTP API. */
+export class ApiError extends SwitchboardError {
+  /** The status of the answer. */
+  status = 0;
+  /** The time in seconds after which to try again; 0 if there is none. */
+  retryAfter = 0;
+  /** Of a durable push that is stored but not confirmed: the results. */
+  results: unknown;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text || "null") as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,124 @@
+import { Api, type ApiOptions } from "../api.js";
+
+export interface Account {
+  /** The user of its tokens. It never changes. */
+  id: string;
+  /** Absent for a guest. */
+  name?: string;
+  nickname?: string;
+  state: "open" | "locked" | "deleted";
+  created: number;
+  login?: { at: number; address?: string };
+}
+
+/** The answer to a login. Keep `renewal` where only your application can read it. */
+export interface LoginAnswer {
+  account: Account;
+  token: string;
+  /** In seconds. */
+  expires_in: number;
+  renewal: string;
+  renewal_expires_in: number;
+}
+
+export interface AccountsOptions extends ApiOptions {
+  /** Is called with each new renewal token before it is used, and with undefined after a logout. */
+  onRenewal?: (renewal: string | undefined) => unknown;
+}
+
+/**
+ * Accounts: see docs/accounts.md. A refusal is a SwitchboardError.
+ *
+ *     const session = await new Accounts("https://push.example.com").login({ name, password });
+ *     const sb = new Switchboard("wss://push.example.com/ws", { token: () => session.token() });
+ */
+export class Accounts {
+  private readonly api: Api;
+
+  constructor(url: string, private readonly options: AccountsOptions = {}) {
+    this.api = new Api(url, options);
+  }
+
+  /** Registers a name, and logs in. Without a name and a password it is a guest. */
+  register(account: { name?: string; password?: string; nickname?: string; client?: string } = {}): Promise<Session> {
+    return this.start("/v1/accounts", account);
+  }
+
+  login(credentials: { name: string; password: string; client?: string }): Promise<Session> {
+    return this.start("/v1/accounts/login", credentials);
+  }
+
+  /** Continues the session of a stored renewal token. */
+  async resume(renewal: string): Promise<Session> {
+    const session = new Session(this.api, this.options);
+    await session.renew(renewal);
+    return session;
+  }
+
+  private async start(path: string, body: object): Promise<Session> {
+    const session = new Session(this.api, this.options);
+    await session.adopt(await this.api.post<LoginAnswer>(path, body));
+    return session;
+  }
+}
+
+/** A login. */
+export class Session {
+  account!: Account;
+  private answer!: LoginAnswer;
+  private renewAt = 0;
+  private renewing: Promise<void> | undefined;
+
+  constructor(private readonly api: Api, private readonly options: AccountsOptions) {}
+
+  /** A token that is valid, renewed if it is not for long. Give it to Switchboard. */
+  async token(): Promise<string> {
+    if (Date.now() >= this.renewAt) await this.renew();
+    return this.answer.token;
+  }
+
+  /** Renews the token. One renewal at a time: a renewal token works once. */
+  renew(renewal = this.answer.renewal): Promise<void> {
+    return (this.renewing ??= this.api
+      .post<LoginAnswer>("/v1/accounts/renew", { renewal })
+      .then((answer) => this.adopt(answer))
+      .finally(() => (this.renewing = undefined)));
+  }
+
+  /** Ends the login, or all logins of the account. */
+  async logout(everywhere = false): Promise<void> {
+    await this.api.post("/v1/accounts/logout", { renewal: this.answer.renewal, everywhere });
+    await this.options.onRenewal?.(undefined);
+  }
+
+  async me(): Promise<Account> {
+    return (this.account = await this.call<Account>("GET", ""));
+  }
+
+  /** Changes the nickname, or the name with the current password. A guest gets both. */
+  async patch(change: { nickname: string } | { name: string; password: string }): Promise<Account> {
+    return (this.account = await this.call<Account>("PATCH", "", change));
+  }
+
+  /** Changes the password. All logins and connections end: log in again. */
+  changePassword(password: string, newPassword: string): Promise<Account> {
+    return this.call("POST", "/password", { password, new: newPassword });
+  }
+
+  /** Marks the account as deleted. */
+  delete(password: string): Promise<Account> {
+    return this.call("POST", "/delete", { password });
+  }
+
+  /** @internal */
+  async adopt(answer: LoginAnswer): Promise<void> {
+    this.answer = answer;
+    this.account = answer.account;
+    this.renewAt = Date.now() + answer.expires_in * 700;
+    await this.options.onRenewal?.(answer.renewal);
+  }
+
+  private async call<Answer>(method: string, path: string, body?: object): Promise<Answer> {
+    return this.api.call<Answer>(method, `/v1/accounts/me${path}`, { body, key: await this.token() });
+  }
+}

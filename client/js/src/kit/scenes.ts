@@ -1,0 +1,123 @@
+import type { Json, Switchboard } from "../index.js";
+import { View } from "./view.js";
+
+/** An avatar of an account. Times are in ms since 1970. */
+export interface Avatar {
+  id: string;
+  user: string;
+  name: string;
+  figure?: string;
+  status: "open" | "deleted";
+  /** The scene that it is in. */
+  scene?: string;
+  data?: Json;
+  created: number;
+  version: number;
+}
+
+export interface SceneInfo {
+  id: string;
+  world: string;
+  name: string;
+  status: "open" | "closed";
+  time?: string;
+  data?: Json;
+  created: number;
+  version: number;
+  /** The number of avatars, online or offline. */
+  count: number;
+}
+
+/** An avatar in a scene. */
+export interface Placed {
+  avatar: string;
+  name: string;
+  figure?: string;
+  online: boolean;
+  /** What its player has written. */
+  fields: Record<string, Json>;
+}
+
+/** Avatars and scenes: see docs/scenes.md. The client needs a user. */
+export class Scenes {
+  constructor(private readonly sb: Switchboard) {}
+
+  createAvatar(avatar: { name: string; figure?: string; data?: Json }): Promise<Avatar> {
+    return this.sb.call("avatar.create", avatar);
+  }
+
+  /** A page of the avatars of the user, the oldest first. */
+  avatars(page: { cursor?: string; limit?: number } = {}): Promise<{ avatars: Avatar[]; cursor?: string }> {
+    return this.sb.call("avatar.list", page);
+  }
+
+  /** Changes an avatar. With a `version`, only if it has it. */
+  patchAvatar(avatar: string, patch: { version?: number; name?: string; figure?: string; data?: Json }): Promise<Avatar> {
+    return this.sb.call("avatar.patch", { avatar, ...patch });
+  }
+
+  deleteAvatar(avatar: string, version?: number): Promise<Avatar> {
+    return this.sb.call("avatar.delete", { avatar, version });
+  }
+
+  /** A page of the scenes of a world. */
+  list(query: { world: string; status?: string; cursor?: string; limit?: number }): Promise<{ scenes: SceneInfo[]; cursor?: string }> {
+    return this.sb.call("scene.list", query);
+  }
+
+  get(scene: string): Promise<SceneInfo & { online: number; avatars: Placed[] }> {
+    return this.sb.call("scene.get", { scene });
+  }
+
+  /**
+   * Follows a scene, and enters it with an avatar from no scene. Refusals: conflict (it is in
+   * another scene: transfer it), locked, full, not_found. After a reconnect within the grace the
+   * avatar is still there.
+   */
+  enter(avatar: string, scene: string): Promise<Scene> {
+    return this.place("scene.enter", { avatar, scene });
+  }
+
+  /** Like `enter`, from any scene, or from one. */
+  transfer(avatar: string, scene: string, from?: string): Promise<Scene> {
+    return this.place("scene.transfer", { avatar, scene, from });
+  }
+
+  /** Follows a scene without entering it. */
+  follow(scene: string): Scene {
+    return new Scene(this.sb, scene);
+  }
+
+  private async place(method: string, data: { avatar: string; scene: string; from?: string | undefined }): Promise<Scene> {
+    const scene = await new Scene(this.sb, data.scene, data.avatar).ready(); // the place belongs to the subscription
+    await this.sb.call(method, data);
+    return scene;
+  }
+}
+
+/** A scene, kept up to date. */
+export class Scene extends View {
+  constructor(sb: Switchboard, readonly id: string, /** The avatar of this client. */ readonly avatar?: string) {
+    super(sb, `scene:${id}`);
+  }
+
+  /** The scene, undefined if it does not exist. */
+  get info(): Omit<SceneInfo, "id" | "count" | "version" | "created"> | undefined {
+    return this.channel.state.get("$scene") as SceneInfo | undefined;
+  }
+
+  /** The avatars that are here, online or offline. */
+  get avatars(): Placed[] {
+    return this.entriesOf<{ name: string; figure?: string; offline?: boolean }>("pc/")
+      .filter(([, { until, away }]) => away || until === undefined) // else a transfer is not finished
+      .map(([avatar, { value, away }]) => ({
+        avatar, name: value.name, ...(value.figure && { figure: value.figure }), online: !away && !value.offline,
+        fields: Object.fromEntries(this.entriesOf(`a/${avatar}/`).map(([name, entry]) => [name, entry.value])),
+      }));
+  }
+
+  /** Sets a field of the avatar of this client, such as its position. It ends with the place. */
+  async set(name: string, value: Json): Promise<void> {
+    await this.channel.set(`a/${this.avatar}/${name}`, value);
+  }
+}

@@ -1,0 +1,126 @@
+import { Api, type ApiOptions, type Call } from "../api.js";
+import { Backoff } from "../backoff.js";
+import type { SwitchboardError } from "../errors.js";
+import type { Json } from "../wire.js";
+import type {
+  ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo,
+} from "./answers.js";
+import { Kit } from "./kit.js";
+import type { Push, PushAnswer, PushError } from "./push.js";
+
+export interface BackendOptions extends ApiOptions {
+  /** For how long a call that is safe to repeat is repeated, in ms. Absent: 10,000. */
+  retryFor?: number;
+}
+
+export interface CallOptions extends Call {
+  /** A second execution changes nothing. Calls with GET are repeatable in any case. */
+  repeatable?: boolean;
+}
+
+type Page = { limit?: number; cursor?: string };
+
+/** Backend calls the HTTP API of one or several brokers. A refusal is an ApiError. */
+export class Backend {
+  /** Rooms, holds, boards, accounts and scenes. */
+  readonly kit: Kit;
+  private readonly api: Api;
+  private readonly retryFor: number;
+
+  constructor(urls: string | string[], options: BackendOptions = {}) {
+    this.api = new Api(urls, options);
+    this.retryFor = options.retryFor ?? 10_000;
+    this.kit = new Kit(this);
+  }
+
+  /** Pushes to one kind of target. With several targets, look at the `error` of each result. */
+  push(push: Push): Promise<PushAnswer> {
+    return this.call("POST", "/v1/push", { body: push, repeatable: push.key !== undefined });
+  }
+
+  /** Up to 1000 pushes. Each item of `results` is the answer to one push. */
+  batch(messages: Push[]): Promise<{ results: (PushAnswer | { error: PushError })[] }> {
+    return this.call("POST", "/v1/push/batch", { body: { messages }, repeatable: messages.every((m) => m.key !== undefined) });
+  }
+
+  channels(query: Page & { prefix?: string } = {}): Promise<{ channels: { channel: string; subscribers: number }[]; cursor?: string; partial?: boolean }> {
+    return this.call("GET", "/v1/channels", { query });
+  }
+
+  channel(channel: string): Promise<ChannelInfo> {
+    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}`);
+  }
+
+  /** Stored messages above `after`. With `wait` (seconds), an empty page waits for the next one. */
+  history(channel: string, query: { after?: number; limit?: number; wait?: number } = {}): Promise<HistoryPage> {
+    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}/history`, { query, wait: (query.wait ?? 0) * 1000 });
+  }
+
+  presence(channel: string, query: Page = {}): Promise<PresencePage> {
+    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}/presence`, { query });
+  }
+
+  /** A page of the fields of a channel. */
+  state(channel: string, query: Page & { prefix?: string } = {}): Promise<FieldPage> {
+    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}/state`, { query });
+  }
+
+  /** A few fields of up to 100 channels. */
+  queryState(channels: string[], fields: string[]): Promise<{ channels: StoredFields[] }> {
+    return this.call("POST", "/v1/state/query", { body: { channels, fields }, repeatable: true });
+  }
+
+  user(user: string): Promise<UserInfo> {
+    return this.call("GET", `/v1/users/${encodeURIComponent(user)}`);
+  }
+
+  /** The users that are online. */
+  users(query: Page = {}): Promise<{ count: number; connections: number; users: { user: string; clients: number }[]; cursor?: string }> {
+    return this.call("GET", "/v1/users", { query });
+  }
+
+  /** Whether up to 1000 users are online. */
+  online(users: string[]): Promise<{ users: { user: string; online: boolean }[] }> {
+    return this.call("POST", "/v1/users/query", { body: { users }, repeatable: true });
+  }
+
+  client(client: string): Promise<ClientInfo> {
+    return this.call("GET", `/v1/clients/${encodeURIComponent(client)}`);
+  }
+
+  disconnectUser(user: string): Promise<{ disconnected: number }> {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/disconnect`, { repeatable: true });
+  }
+
+  disconnectClient(client: string): Promise<{ disconnected: number }> {
+    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/disconnect`, { repeatable: true });
+  }
+
+  servers(): Promise<{ servers: ServerInfo[] }> {
+    return this.call("GET", "/v1/servers");
+  }
+
+  /** Answers a request that a worker has taken from Redis. */
+  async reply(client: string, ref: number, data: Json): Promise<void> {
+    await this.call("POST", "/v1/reply", { body: { client, ref, data } });
+  }
+
+  /** Any call of the API: the path has its names escaped. */
+  async call<Answer = Json>(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    const backoff = new Backoff(100, 2000);
+    const end = Date.now() + this.retryFor;
+    const repeatable = options.repeatable ?? method === "GET";
+    for (;;) {
+      try {
+        return await this.api.call<Answer>(method, path, options);
+      } catch (error) {
+        const { code, retryAfter = 0 } = error as SwitchboardError & { retryAfter?: number };
+        // A call over its rate was not executed, so it is repeated in any case.
+        const again = code === "rate_limited" || (repeatable && (["lost", "unavailable", "timeout"].includes(code)));
+        const delay = Math.max(backoff._next(), retryAfter * 1000);
+        if (!again || Date.now() + delay > end) throw error;
+        await new Promise((resolve) => setTimeout(resolve, delay));
+      }
+    }
+  }
+}

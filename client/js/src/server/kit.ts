@@ -1,0 +1,233 @@
+import type { Account } from "../kit/accounts.js";
+import type { BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
+import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
+import type { NewRoom, Player, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
+import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
+import type { Json } from "../wire.js";
+import type { Backend, CallOptions } from "./backend.js";
+
+type Page = { limit?: number; cursor?: string };
+
+/** A condition on the version of a document: a version, or "*" for any. */
+type Condition = { ifMatch?: number | "*"; ifNoneMatch?: "*" };
+
+export interface ResourceSettings {
+  capacity?: number;
+  seats?: string[];
+  hold_ms?: number;
+  max_life_ms?: number;
+  per_user?: number;
+  ends?: number;
+  data?: Json;
+  import?: { id: string; user?: string; seats: string[]; until?: number }[];
+  durable?: boolean;
+}
+
+export type HeldResource = Resource;
+export type AvatarRecord = Avatar;
+
+/** The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md. */
+export class Kit {
+  constructor(private readonly backend: Backend) {}
+
+  // Rooms.
+
+  createRoom(room: NewRoom & { owner?: string }): Promise<RoomInfo> {
+    return this.post("/v1/rooms", room, { repeatable: room.key !== undefined });
+  }
+
+  room(room: string): Promise<RoomInfo> {
+    return this.get(path`/v1/rooms/${room}`);
+  }
+
+  rooms(query: Omit<RoomQuery, "desc" | "visibility"> & { desc?: 1; visibility?: string; owner?: string } = {}): Promise<{ rooms: RoomCard[]; next?: string }> {
+    return this.get("/v1/rooms", query);
+  }
+
+  patchRoom(room: string, patch: RoomPatch): Promise<RoomInfo> {
+    return this.backend.call("PATCH", path`/v1/rooms/${room}`, { body: patch });
+  }
+
+  deleteRoom(room: string, condition?: Condition): Promise<void> {
+    return this.backend.call("DELETE", path`/v1/rooms/${room}`, { headers: headersOf(condition) });
+  }
+
+  /** Reserves places for all of the users, or for none. */
+  reserve(room: string, users: string[], ttl?: number): Promise<{ members?: Player[] }> {
+    return this.post(path`/v1/rooms/${room}/reserve`, { users, ttl });
+  }
+
+  /** Makes a user a member, on a client that is connected; without a client, it reserves the place. */
+  joinRoom(room: string, join: { user: string; client?: string; nickname?: string; ttl?: number }): Promise<{ room: string; channel: string; n: number; already?: boolean }> {
+    return this.post(path`/v1/rooms/${room}/join`, join);
+  }
+
+  leaveRoom(room: string, user: string): Promise<void> {
+    return this.post(path`/v1/rooms/${room}/leave`, { user });
+  }
+
+  kick(room: string, n: number): Promise<void> {
+    return this.post(path`/v1/rooms/${room}/kick`, { n });
+  }
+
+  /** Operates a room: "lock", "start" or "finish". */
+  operateRoom(room: string, operation: "lock" | "start" | "finish", body: { locked?: boolean } = {}): Promise<Json> {
+    return this.post(path`/v1/rooms/${room}/${operation}`, body);
+  }
+
+  // Holds.
+
+  putResource(resource: string, settings: ResourceSettings, condition?: Condition): Promise<Resource> {
+    return this.backend.call("PUT", path`/v1/holds/${resource}`, { body: settings, headers: headersOf(condition) });
+  }
+
+  resource(resource: string): Promise<Resource> {
+    return this.get(path`/v1/holds/${resource}`);
+  }
+
+  resources(page: Page = {}): Promise<{ resources: Resource[]; cursor?: string }> {
+    return this.get("/v1/holds", page);
+  }
+
+  deleteResource(resource: string, condition?: Condition): Promise<void> {
+    return this.backend.call("DELETE", path`/v1/holds/${resource}`, { headers: headersOf(condition) });
+  }
+
+  hold(resource: string, hold: HoldRequest & { user?: string }): Promise<Hold> {
+    return this.post(path`/v1/holds/${resource}/holds`, hold, { repeatable: hold.id !== undefined });
+  }
+
+  sell(resource: string, sale: Omit<HoldRequest, "hold_ms"> & { user?: string }): Promise<Hold> {
+    return this.post(path`/v1/holds/${resource}/sales`, sale, { repeatable: sale.id !== undefined });
+  }
+
+  held(resource: string, id: string): Promise<Hold> {
+    return this.get(path`/v1/holds/${resource}/holds/${id}`);
+  }
+
+  /** "confirm" turns a hold into a sale. A second call changes nothing. */
+  operateHold(resource: string, id: string, operation: "renew" | "confirm" | "release", options: { durable?: boolean } = {}): Promise<Hold> {
+    return this.post(path`/v1/holds/${resource}/holds/${id}/${operation}`, options, { repeatable: true });
+  }
+
+  holdsOf(resource: string, user: string): Promise<{ holds: Hold[] }> {
+    return this.get(path`/v1/holds/${resource}/users/${user}`);
+  }
+
+  // Boards.
+
+  submit(board: string, score: { player: string; score: number; mode?: "best" | "set" | "add"; operation?: string; durable?: boolean } & SeasonOption): Promise<BoardResult> {
+    return this.post(path`/v1/boards/${board}/scores`, score, { repeatable: score.operation !== undefined });
+  }
+
+  removePlayer(board: string, player: string, season: SeasonOption = {}): Promise<BoardResult> {
+    return this.backend.call("DELETE", path`/v1/boards/${board}/players/${player}`, { query: { ...season }, repeatable: true });
+  }
+
+  board(board: string, query: { offset?: number; limit?: number } & SeasonOption = {}): Promise<BoardView> {
+    return this.get(path`/v1/boards/${board}`, query);
+  }
+
+  around(board: string, player: string, query: { limit?: number } & SeasonOption = {}): Promise<BoardView> {
+    return this.get(path`/v1/boards/${board}/players/${player}/around`, query);
+  }
+
+  rank(board: string, player: string, season: SeasonOption = {}): Promise<Standing> {
+    return this.get(path`/v1/boards/${board}/players/${player}`, season);
+  }
+
+  // Accounts, with a key of scope admin, and sessions.
+
+  accounts(query: Page & { state?: Account["state"] } = {}): Promise<{ accounts: Account[]; cursor?: string; total: number }> {
+    return this.get("/v1/accounts", query);
+  }
+
+  account(account: string): Promise<Account> {
+    return this.get(path`/v1/accounts/${account}`);
+  }
+
+  accountByName(name: string): Promise<Account> {
+    return this.get("/v1/accounts", { name });
+  }
+
+  operateAccount(account: string, operation: "lock" | "unlock" | "delete" | "restore"): Promise<Account> {
+    return this.post(path`/v1/accounts/${account}/${operation}`, undefined, { repeatable: true });
+  }
+
+  session<Data = Json>(user: string): Promise<{ user: string; version: number; until: number; data: Data }> {
+    return this.get(path`/v1/sessions/${user}`);
+  }
+
+  /** Puts a document that ends after `ttl` seconds, one hour if it is absent. */
+  putSession<Data = Json>(user: string, data: Data, ttl?: number, condition?: Condition): Promise<{ user: string; version: number; until: number; data: Data }> {
+    return this.backend.call("PUT", path`/v1/sessions/${user}`, { body: data, query: { ttl }, headers: headersOf(condition) });
+  }
+
+  deleteSession(user: string, condition?: Condition): Promise<void> {
+    return this.backend.call("DELETE", path`/v1/sessions/${user}`, { headers: headersOf(condition) });
+  }
+
+  // Avatars and scenes.
+
+  createAvatar(avatar: { user: string; name: string; id?: string; figure?: string; data?: Json }): Promise<Avatar> {
+    return this.post("/v1/avatars", avatar);
+  }
+
+  avatars(query: Page & { user: string; status?: Avatar["status"] }): Promise<{ avatars: Avatar[]; cursor?: string }> {
+    return this.get("/v1/avatars", query);
+  }
+
+  avatar(avatar: string): Promise<Avatar> {
+    return this.get(path`/v1/avatars/${avatar}`);
+  }
+
+  patchAvatar(avatar: string, patch: { version?: number; name?: string; figure?: string; data?: Json; status?: Avatar["status"] }): Promise<Avatar> {
+    return this.backend.call("PATCH", path`/v1/avatars/${avatar}`, { body: patch });
+  }
+
+  /** Moves an avatar to a scene. With `from`, only from there; "" is no scene. */
+  placeAvatar(avatar: string, scene: string, from?: string): Promise<Avatar> {
+    return this.backend.call("PUT", path`/v1/avatars/${avatar}/scene`, { body: { scene, from }, repeatable: from === undefined });
+  }
+
+  takeAvatar(avatar: string): Promise<Avatar> {
+    return this.backend.call("DELETE", path`/v1/avatars/${avatar}/scene`, { repeatable: true });
+  }
+
+  createScene(scene: { world: string; name: string; id?: string; status?: string; time?: string; data?: Json }): Promise<SceneInfo> {
+    return this.post("/v1/scenes", scene);
+  }
+
+  scenes(query: Page & { world: string; name?: string; status?: string }): Promise<{ scenes: SceneInfo[]; cursor?: string }> {
+    return this.get("/v1/scenes", query);
+  }
+
+  scene(scene: string): Promise<SceneInfo & { online: number; avatars: Placed[] }> {
+    return this.get(path`/v1/scenes/${scene}`);
+  }
+
+  patchScene(scene: string, patch: { version?: number; name?: string; status?: string; time?: string; data?: Json }): Promise<SceneInfo> {
+    return this.backend.call("PATCH", path`/v1/scenes/${scene}`, { body: patch });
+  }
+
+  private get<Answer>(to: string, query: object = {}): Promise<Answer> {
+    return this.backend.call("GET", to, { query: query as CallOptions["query"] });
+  }
+
+  private post<Answer>(to: string, body: unknown, options: CallOptions = {}): Promise<Answer> {
+    return this.backend.call("POST", to, { ...options, body });
+  }
+}
+
+/** path escapes the names in a path. */
+function path(parts: TemplateStringsArray, ...names: string[]): string {
+  return String.raw({ raw: parts }, ...names.map(encodeURIComponent));
+}
+
+function headersOf(condition: Condition = {}): Record<string, string> {
+  const { ifMatch, ifNoneMatch } = condition;
+  return {
+    ...(ifMatch !== undefined && { "If-Match": ifMatch === "*" ? "*" : `"${ifMatch}"` }),
+    ...(ifNoneMatch && { "If-None-Match": ifNoneMatch }),
+  };
+}
