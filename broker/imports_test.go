@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"kit/scene":             {"internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "janitor/task", "kit", "kit/index"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
+	"events/inspect":        {"registry", "events", "broker/api"},
 	"events/recording":      {"registry", "queue", "events"},
 	"events/truth":          {"internal/state", "registry", "queue", "events"},
 	"janitor":               {"internal/latency", "internal/loglimit", "internal/state", "registry", "queue", "events", "janitor/task"}, // it runs the rounds of events

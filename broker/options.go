@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/api"
 	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
 	"switchboard/broker/fields"
@@ -101,6 +102,8 @@ type StoreOptions struct {
 	// FieldEnds makes the backend receive events when fields end, in namespaces with FieldsGone. Zero
 	// means no such events.
 	FieldEnds delivery.FieldEnds
+	// Webhooks shows operators the events that the backend receives. Zero means that there are none.
+	Webhooks api.Webhooks
 }
 
 // AccessOptions are the access rules: who may connect, call the API, and use which channel.

@@ -49,7 +49,8 @@ func (b *Broker) Stats(ctx context.Context) (list []api.Stats, partial bool) {
 func (b *Broker) self() api.Self {
 	s := api.Self{
 		Server: b.ID(), Version: b.opts.Version, StartedAt: b.membership.started.UnixMilli(),
-		Open: b.opts.Access.Keys.Open(), Tokens: !b.opts.Access.Tokens.Open(), Redis: b.opts.Store.Shared, Kit: []string{},
+		Webhooks: b.opts.Store.Webhooks != nil,
+		Open:     b.opts.Access.Keys.Open(), Tokens: !b.opts.Access.Tokens.Open(), Redis: b.opts.Store.Shared, Kit: []string{},
 	}
 	for _, e := range b.extensions {
 		s.Kit = append(s.Kit, e.Name)

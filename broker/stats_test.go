@@ -59,6 +59,18 @@ func row(stats object, server string) object {
 	return servers[i].(object)
 }
 
+// TestNoWebhooks: a broker without webhooks says so.
+func TestNoWebhooks(t *testing.T) {
+	i := start(t, memoryStore(queue.Options{}), nil)
+	for path, method := range map[string]string{"/v1/webhooks": "GET", "/v1/webhooks/dead": "GET", "/v1/webhooks/dead/retry": "POST"} {
+		status, answer := i.call(t, method, path, "")
+		refusal, _ := answer["error"].(object)
+		if status != http.StatusNotFound || refusal["message"] != "webhooks are not configured (webhooks.url)" {
+			t.Errorf("%s: %d %v", path, status, answer)
+		}
+	}
+}
+
 // numbers returns members of an object as text.
 func numbers(o object, names ...string) string {
 	var list []string

@@ -47,6 +47,8 @@ func TestConformance(t *testing.T) {
 		{"the outbox is limited by bytes", testOutboxBytes},
 		{"dead letters are limited", testDeadLetterLimits},
 		{"dead letters are requeued", testRequeue},
+		{"the backlog is counted", testBacklog},
+		{"dead letters of all shards are listed in pages and requeued", testAllDeadLetters},
 		{"dead letters are requeued while there is room", testRequeueRoom},
 	} {
 		t.Run(c.name, func(t *testing.T) { eachStore(t, func(t *testing.T, open openFunc) { c.test(t, open) }) })

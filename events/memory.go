@@ -17,6 +17,14 @@ const epochMS = 1577836800000
 // seqsPerMS is the number of sequence numbers in a millisecond. The Lua scripts contain it too.
 const seqsPerMS = 4096
 
+// timeOf returns the time of a sequence number: that of its event or a little later. 0 has none.
+func timeOf(seq int64) time.Time {
+	if seq == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(epochMS + seq/seqsPerMS)
+}
+
 var _ Store = (*Memory)(nil)
 
 // Memory is a [Store] for a broker that runs alone. Its contents end with the process.
@@ -40,6 +48,7 @@ type memoryShard struct {
 	outboxBytes     int
 	deadLetters     []DeadLetter
 	deadLetterBytes int
+	dropped         int64 // dead letters for which there was no room
 
 	lastClaim  int64 // number of the last claim
 	lastSeq    int64 // sequence number of the last event
@@ -223,6 +232,7 @@ func (m *Memory) deadLetterHead(s *memoryShard, why Reason, now int64) {
 	s.deadLetterBytes += letter.size()
 	for len(s.deadLetters) > 1 && (len(s.deadLetters) > m.limits.deadLetters || s.deadLetterBytes > m.limits.deadLetterBytes) {
 		s.popDeadLetter()
+		s.dropped++
 	}
 }
 

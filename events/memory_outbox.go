@@ -107,3 +107,14 @@ func (m *Memory) Requeue(_ context.Context, shard, n int) (moved int, err error)
 	}
 	return moved, nil
 }
+
+// Backlog implements [Store].
+func (m *Memory) Backlog(_ context.Context, shard int) (Backlog, error) {
+	s, _, unlock := m.lock(shard)
+	defer unlock()
+	b := Backlog{Waiting: len(s.outbox), Dead: len(s.deadLetters), Dropped: s.dropped}
+	if len(s.outbox) > 0 {
+		b.Oldest = timeOf(s.outbox[0].Seq)
+	}
+	return b, nil
+}

@@ -22,6 +22,7 @@ var (
 	sentScript        = redispipe.MustScript(luaFiles, "sent")
 	deadLetterScript  = redispipe.MustScript(luaFiles, "dead_letter")
 	requeueScript     = redispipe.MustScript(luaFiles, "requeue")
+	backlogScript     = redispipe.MustScript(luaFiles, "backlog")
 
 	scheduleFieldsScript = redispipe.MustScript(luaFiles, "schedule_fields")
 	settleFieldsScript   = redispipe.MustScript(luaFiles, "settle_fields", "append_event")

@@ -130,3 +130,20 @@ func (r *Redis) Requeue(ctx context.Context, shard, n int) (int, error) {
 	}
 	return int(moved), nil
 }
+
+// Backlog implements [Store].
+func (r *Redis) Backlog(ctx context.Context, shard int) (Backlog, error) {
+	k := r.keys
+	list, err := r.evalArray(ctx, backlogScript, []string{k.outbox(shard), k.deadLetters(shard), k.meta(shard)})
+	numbers := make([]int64, len(list))
+	for i, v := range list {
+		numbers[i], _ = v.(int64)
+	}
+	if err == nil && len(list) != 4 {
+		err = errReply
+	}
+	if err != nil {
+		return Backlog{}, fmt.Errorf("backlog of shard %d: %w", shard, err)
+	}
+	return Backlog{Waiting: int(numbers[0]), Dead: int(numbers[1]), Dropped: numbers[2], Oldest: timeOf(numbers[3])}, nil
+}

@@ -132,4 +132,6 @@ type Store interface {
 	// Requeue moves up to n dead letters to the end of the outbox while there is room, oldest first,
 	// and returns their number.
 	Requeue(ctx context.Context, shard, n int) (int, error)
+	// Backlog counts the events of the outbox and the dead letters.
+	Backlog(ctx context.Context, shard int) (Backlog, error)
 }

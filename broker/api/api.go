@@ -95,6 +95,8 @@ type Options struct {
 	// WatchClient returns a channel that receives a value when the client's queue may have a new
 	// message. Only the messages for clients that are connected here are announced. stop ends it.
 	WatchClient func(client string) (changed <-chan struct{}, stop func())
+	// Webhooks are the events that the backend receives. Nil means that there are none.
+	Webhooks Webhooks
 	// Ending is closed when the server begins to shut down. Waiting calls then end. Nil means never.
 	Ending <-chan struct{}
 	// Rejected is called for each call that Authorize refuses, with one of the Rejected constants and
@@ -200,6 +202,9 @@ func (a api) endpoints() []endpoint {
 		{pattern: "GET /v1/servers", scope: ScopeRead, handle: a.servers},
 		{pattern: "GET /v1/self", handle: a.self},
 		{pattern: "GET /v1/stats", scope: ScopeRead, handle: a.stats},
+		{pattern: "GET /v1/webhooks", scope: ScopeRead, handle: a.withWebhooks(a.backlog)},
+		{pattern: "GET /v1/webhooks/dead", scope: ScopeRead, handle: a.withWebhooks(a.deadLetters)},
+		{pattern: "POST /v1/webhooks/dead/retry", scope: ScopeAdmin, handle: a.withWebhooks(a.retryDeadLetters)},
 		{pattern: "POST /v1/users/{user}/disconnect", scope: ScopeAdmin, handle: a.disconnectUser},
 		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
 		{pattern: "POST /v1/clients/{user}/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},

@@ -21,7 +21,7 @@ type Self struct {
 	Tokens    bool     `json:"tokens"`     // token keys are configured
 	Redis     bool     `json:"redis"`      // the store is shared with other servers
 	Kit       []string `json:"kit"`        // names of the extensions
-	Webhooks  bool     `json:"webhooks"`   // there are events
+	Webhooks  bool     `json:"webhooks"`   // the backend receives events
 }
 
 // self answers what the caller may do, and on which kind of server.

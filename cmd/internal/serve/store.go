@@ -50,6 +50,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	reg := registry.NewRedis(redis.Pipe, settings.Registry())
 	opts.Store.Registry = setup.RecordChanges(settings.Webhooks, eventStore, reg, opts.Logger)
 	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
+	opts.Store.Webhooks = setup.Webhooks(settings.Webhooks, eventStore)
 	opts.Store.FieldEnds = setup.FieldEnds(settings.Webhooks, eventStore, redis.Watch.Epoch, opts.Logger)
 	queueOptions := settings.Queue()
 	queueOptions.Replaced = redis.Watch.Replaced
@@ -70,6 +71,7 @@ func openMemory(settings configs.Broker, opts *broker.Options) (store, error) {
 	recorded := setup.RecordChanges(settings.Webhooks, eventStore, reg, opts.Logger)
 	opts.Store.Registry, opts.Store.Queue = recorded, messages
 	opts.Store.SetAckDeadline = setup.SetAckDeadline(settings.Webhooks, eventStore)
+	opts.Store.Webhooks = setup.Webhooks(settings.Webhooks, eventStore)
 	opts.Store.FieldEnds = setup.FieldEnds(settings.Webhooks, eventStore, nil, opts.Logger)
 	rounds := janitor.Options{Registry: recorded, Queue: messages, FieldEnds: opts.Store.FieldEnds, Logger: opts.Logger, Registerer: opts.Registerer}
 	dispatcher, closeSender, err := setup.NewDispatcher(settings.Webhooks, eventStore, reg, messages, opts.Logger, opts.Registerer)

@@ -8,9 +8,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker"
+	"switchboard/broker/api"
 	"switchboard/broker/delivery"
 	"switchboard/configs"
 	"switchboard/events"
+	"switchboard/events/inspect"
 	"switchboard/events/recording"
 	"switchboard/events/truth"
 	"switchboard/janitor"
@@ -65,6 +67,14 @@ func Recorder(settings configs.Webhooks, store events.Store) *events.Recorder {
 		return nil
 	}
 	return events.NewRecorder(store, settings.Kinds())
+}
+
+// Webhooks returns what operators see of the events in store. It returns nil without webhooks.
+func Webhooks(settings configs.Webhooks, store events.Store) api.Webhooks {
+	if !settings.Enabled() {
+		return nil
+	}
+	return inspect.New(store, string(settings.URL), settings.Kinds())
 }
 
 // FieldEnds returns a recorder of the fields that end, in store. It returns nil without webhooks,

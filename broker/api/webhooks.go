@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"switchboard/internal/wire"
+)
+
+// Webhooks are the events that the backend receives.
+type Webhooks interface {
+	// Backlog returns the events that wait.
+	Backlog(ctx context.Context) (Backlog, error)
+	// DeadLetters returns a page of about limit events that are no longer sent. The first cursor is
+	// ""; next is "" after the last page. The error is registry.ErrBadCursor for a malformed cursor.
+	DeadLetters(ctx context.Context, cursor string, limit int) (letters []DeadLetter, next string, err error)
+	// Retry queues the dead letters again and returns their number.
+	Retry(ctx context.Context) (int, error)
+}
+
+// Backlog describes the events that wait.
+type Backlog struct {
+	Waiting int   `json:"waiting"`          // not sent yet
+	Dead    int   `json:"dead"`             // no longer sent
+	Dropped int64 `json:"dropped"`          // counter: dead letters for which there was no room
+	Oldest  int64 `json:"oldest,omitempty"` // of those that wait, ms since 1970
+	// Endpoints are the receivers of the events.
+	Endpoints []Receiver `json:"endpoints"`
+}
+
+// Receiver is a URL that receives events.
+type Receiver struct {
+	URL    string   `json:"url"`    // without user, password and query
+	Events []string `json:"events"` // the types
+}
+
+// DeadLetter is an event that is no longer sent.
+type DeadLetter struct {
+	ID     string          `json:"id,omitempty"`
+	Reason string          `json:"reason"`
+	At     int64           `json:"at"` // when it became a dead letter, ms since 1970
+	Event  json.RawMessage `json:"event"`
+}
+
+// withWebhooks returns a handler that answers with the result of f, or 404 without webhooks.
+func (a api) withWebhooks(f func(r *http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if a.Webhooks == nil {
+			a.writeError(w, wire.Errorf(wire.NotFound, "webhooks are not configured (webhooks.url)"))
+			return
+		}
+		answer, err := f(r)
+		if err != nil {
+			a.writeError(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, answer)
+	}
+}
+
+func (a api) backlog(r *http.Request) (any, error) { return a.Webhooks.Backlog(r.Context()) }
+
+func (a api) deadLetters(r *http.Request) (any, error) {
+	limit, err := queryInt(r, "limit", defaultPage, 1, maxPage)
+	if err != nil {
+		return nil, err
+	}
+	letters, next, err := a.Webhooks.DeadLetters(r.Context(), r.URL.Query().Get("cursor"), int(limit))
+	return struct {
+		Letters []DeadLetter `json:"letters"`
+		Cursor  string       `json:"cursor,omitempty"`
+	}{append([]DeadLetter{}, letters...), next}, err
+}
+
+func (a api) retryDeadLetters(r *http.Request) (any, error) {
+	n, err := a.Webhooks.Retry(r.Context())
+	return map[string]int{"retried": n}, err
+}
