@@ -86,10 +86,7 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 	}
 	switch {
 	case !req.Match.Met(v.version):
-		return 0, &wire.DetailedError{
-			Err:  wire.Errorf(wire.Conflict, "resource %s: it has another version", resource),
-			Data: map[string]int64{"version": v.version},
-		}
+		return 0, otherVersion(v)
 	case req.Match.Version == 0 && v.resource != nil && len(req.Import) > 0:
 		return 0, wire.Errorf(wire.BadRequest, "import: the resource exists, so If-Match with its version is needed")
 	}
@@ -124,6 +121,15 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 	}
 	version, err = h.write(ctx, v, u, req.Durable)
 	return version, h.putError(ctx, v, u, err)
+}
+
+// otherVersion returns the error for a resource whose version does not meet the condition. Version 0
+// means that there is no resource.
+func otherVersion(v *view) error {
+	return &wire.DetailedError{
+		Err:  wire.Errorf(wire.Conflict, "resource %s: it has another version", v.name),
+		Data: map[string]int64{"version": v.version},
+	}
 }
 
 // putError returns the error of a PUT that the store has refused.
@@ -215,7 +221,7 @@ func (h *Holds) Delete(ctx context.Context, resource string, match kit.Match) er
 			return struct{}{}, err
 		}
 		if !match.Met(v.version) {
-			return struct{}{}, wire.Errorf(wire.Conflict, "resource %s: it has another version", resource)
+			return struct{}{}, otherVersion(v)
 		}
 		// The rest of the state ends with its keeping time, at once.
 		u := &state.Update{
