@@ -31,7 +31,7 @@ var coreSteps = []step{
 	{op: "push", body: `{"channel":"room-7","set":{"$max/seat/":1}}`},
 	{op: "push", body: `{"channel":"room-7","set":{"seat/A2":1,"seat/A3":1}}`, status: 409, code: "full"},
 
-	{op: "pushBatch", body: `{"messages":[{"channel":"news","data":1},{"channel":"room-7","add":{"moves":1}},{"user":"nobody","data":1},` +
+	{op: "pushBatch", body: `{"messages":[{"channel":"news","data":1},{"channel":"room-7","add":{"moves":1}},{"user":"unknown","data":1},` +
 		`{"channel":"room-7","set":{"turn":1},"if":{"turn":0}},{"channels":["a b"],"data":1}]}`},
 
 	// Reads.
@@ -51,7 +51,7 @@ var coreSteps = []step{
 	{op: "listOnlineUsers"},
 	{op: "listOnlineUsers", query: "limit=0"},
 	{op: "getUser", path: "alice"},
-	{op: "getUser", path: "nobody"},
+	{op: "getUser", path: "unknown"},
 	{op: "queryUsers", body: `{"users":["alice","bob"]}`},
 	{op: "listServers"},
 

@@ -15,10 +15,10 @@ var sceneSteps = []step{
 	{op: "listAvatars", query: "user=amy&limit=1", save: "cursor=cursor"},
 	{op: "listAvatars", query: "user=amy&status=open&cursor={{cursor}}"},
 	{op: "getAvatar", path: "zoe", save: "avatar_version=version"},
-	{op: "getAvatar", path: "nobody", status: 404, code: "not_found"},
+	{op: "getAvatar", path: "unknown", status: 404, code: "not_found"},
 	{op: "patchAvatar", path: "zoe", body: `{"name":"Zoë","figure":"orc"}`, header: `If-Match: "{{avatar_version}}"`},
 	{op: "patchAvatar", path: "zoe", body: `{"version":1,"name":"Zoe"}`, status: 409, code: "conflict"},
-	{op: "patchAvatar", path: "nobody", body: `{"name":"Zoe"}`, status: 404, code: "not_found"},
+	{op: "patchAvatar", path: "unknown", body: `{"name":"Zoe"}`, status: 404, code: "not_found"},
 	{op: "patchAvatar", path: "zoe", body: `{"data":"` + strings.Repeat("x", 9000) + `"}`, status: 413, code: "too_large"},
 
 	{op: "moveAvatar", path: "zoe", body: `{"scene":"town","from":""}`},
@@ -32,7 +32,7 @@ var sceneSteps = []step{
 	{op: "listScenes", query: "world=earth&name=Town"},
 	{op: "listScenes", query: "world=earth&name=Nowhere", status: 404, code: "not_found"},
 	{op: "takeAvatarOut", path: "zoe"},
-	{op: "takeAvatarOut", path: "nobody", status: 404, code: "not_found"},
+	{op: "takeAvatarOut", path: "unknown", status: 404, code: "not_found"},
 
 	{op: "patchScene", path: "town", body: `{"status":"closed","time":"night"}`, header: `If-Match: "{{version}}"`},
 	{op: "patchScene", path: "town", body: `{"name":"Cave"}`, status: 409, code: "conflict"},
@@ -43,5 +43,5 @@ var sceneSteps = []step{
 	{op: "deleteScene", path: "nowhere", status: 404, code: "not_found"},
 	{op: "deleteAvatar", path: "zoe", header: `If-Match: "1"`, status: 409, code: "conflict"},
 	{op: "deleteAvatar", path: "zoe"},
-	{op: "deleteAvatar", path: "nobody", status: 404, code: "not_found"},
+	{op: "deleteAvatar", path: "unknown", status: 404, code: "not_found"},
 }
