@@ -123,8 +123,8 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 	return version, h.putError(ctx, v, u, err)
 }
 
-// otherVersion returns the error for a resource whose version does not meet the condition. Version 0
-// means that there is no resource.
+// otherVersion returns the error for a resource whose version does not meet the condition. It is 0
+// if there is no resource.
 func otherVersion(v *view) error {
 	return &wire.DetailedError{
 		Err:  wire.Errorf(wire.Conflict, "resource %s: it has another version", v.name),
