@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"switchboard/broker/api"
@@ -26,7 +27,10 @@ func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 	v1, fastPush := b.newAPI()
 	mux.Handle("/v1/", v1)
 	mux.Handle("/v1", v1)
-	mux.HandleFunc("GET /{$}", serveIndex)
+	mux.HandleFunc("GET /{$}", b.serveIndex)
+	if b.opts.Console != nil {
+		mux.Handle("/console/", b.opts.Console)
+	}
 	spec.Handle(mux)
 	mux.Handle("GET /ws", b.listeners.web)
 	b.handleStreams(mux)
@@ -84,8 +88,12 @@ func (b *Broker) linkHandler() http.Handler {
 	return mux
 }
 
-// serveIndex describes the port to a person who opens it in a browser.
-func serveIndex(w http.ResponseWriter, _ *http.Request) {
+// serveIndex leads a browser to the console. It describes the port to other programs.
+func (b *Broker) serveIndex(w http.ResponseWriter, r *http.Request) {
+	if b.opts.Console != nil && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		http.Redirect(w, r, "/console/", http.StatusSeeOther)
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "This is Switchboard, a broker of client connections: /ws is for clients (WebSocket), "+
 		"/sse too (Server-Sent Events), "+

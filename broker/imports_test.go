@@ -22,6 +22,7 @@ var mayImport = map[string][]string{
 	"internal/certfile":     {"internal/tlsconfig"},
 	"internal/latency":      {},
 	"internal/loglimit":     {},
+	"internal/console":      {},
 	"internal/redisurl":     {"internal/tlsconfig"},
 	"internal/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
 	"registry":              {"internal/redispipe"},

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"net/netip"
 	"runtime"
 	"time"
@@ -37,6 +38,9 @@ type Options struct {
 
 	// Extensions make the systems that stand on the broker. Zero means none.
 	Extensions []func(*Host) (Extension, error)
+
+	// Console serves the pages of the console, below /console/ on the HTTP port. Zero means none.
+	Console http.Handler
 
 	// Logger receives the log. Zero means no log.
 	Logger zerolog.Logger
