@@ -15,6 +15,7 @@ import (
 	"switchboard/broker"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
+	"switchboard/internal/console"
 )
 
 // Run runs a broker until the process receives SIGTERM or SIGINT. args are the flags, without the
@@ -62,6 +63,11 @@ func serve(
 	defer func() { store.close() }()
 	if err := addKit(settings, &opts, &store); err != nil {
 		return err
+	}
+	if settings.Console == "on" {
+		if opts.Console, err = console.New(); err != nil {
+			return err
+		}
 	}
 	b, err := broker.New(opts)
 	if err != nil {
