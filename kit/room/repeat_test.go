@@ -60,6 +60,7 @@ func TestRepeatedEnd(t *testing.T) {
 			if _, err := clientroom.New(c).Join(ctx, "a", clientroom.JoinOptions{}); err != nil {
 				t.Fatal(err)
 			}
+			await.True(t, end.user+" is subscribed", func() bool { return subscribed(c) })
 			reg.fail.Store(true)
 			if err := end.call(); !errors.Is(err, errRegistry) {
 				t.Fatalf("%s: the error is %v", end.user, err)
