@@ -20,8 +20,8 @@ type Cost struct {
 	reads, changes, lists atomic.Int64
 }
 
-// String returns the counts since the last call, as columns of a table: reads and changes of states,
-// and calls of indexes.
+// String returns the counts since the last call, as columns of a table: reads and changes of
+// states, and calls of indexes.
 func (c *Cost) String() string {
 	return fmt.Sprintf("%d | %d | %d", c.reads.Swap(0), c.changes.Swap(0), c.lists.Swap(0))
 }
