@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchboard/broker/namespace"
 )
 
 func loadText(t *testing.T, text string, environ ...string) (Broker, error) {
@@ -35,6 +37,21 @@ kit:
 	}
 	if o, err := b.AccountOptions(); err != nil || string(o.SigningKey) != testSecret || !o.Guests {
 		t.Errorf("accounts: %+v, %v", o, err)
+	}
+}
+
+// TestKitRead: the access without clients differs from the default, which the packages set.
+func TestKitRead(t *testing.T) {
+	b, err := loadText(t, "kit: {holds: {read: nobody}, scenes: {read: nobody}}")
+	if err != nil || b.Kit.Holds.Read == nil || *b.Kit.Holds.Read != namespace.BackendOnly || b.Kit.Scenes.Read == nil || *b.Kit.Scenes.Read != namespace.BackendOnly {
+		t.Errorf("no clients: %+v, %v", b.Kit, err)
+	}
+	b, err = loadText(t, "kit: {holds: , scenes: {read: [users, grant]}}")
+	if err != nil || b.Kit.Holds.Read != nil || *b.Kit.Scenes.Read != namespace.Users|namespace.Grant {
+		t.Errorf("the default, and a list: %+v, %v", b.Kit, err)
+	}
+	if _, err := loadText(t, "kit: {holds: {read: }}"); err == nil || !strings.Contains(err.Error(), "kit.holds.read: there is no value") {
+		t.Errorf("no value: %v", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/broker/namespace"
 	"switchboard/client"
 	holdclient "switchboard/client/hold"
 	"switchboard/internal/wire"
@@ -76,6 +77,17 @@ func TestCalls(t *testing.T) {
 		call(409, "DELETE play-7", "", "If-Match", "7")
 		call(200, "DELETE play-7", "", "If-Match", fmt.Sprint(version))
 		call(404, "GET play-7", "")
+	})
+}
+
+// TestReadByBackend: with BackendOnly, no client may follow a resource.
+func TestReadByBackend(t *testing.T) {
+	over(t, hold.Options{Read: new(namespace.BackendOnly)}, func(s *setup) {
+		s.put(hold.Resource{Capacity: 1})
+		_, err := s.At(0).Connect(s.t, "bob", nil).Subscribe(s.t.Context(), holdclient.Channel(show), client.SubscribeOptions{})
+		if !isForbidden(err) {
+			s.t.Errorf("the subscription: %v", err)
+		}
 	})
 }
 

@@ -23,7 +23,7 @@ func (h *Holds) Extension() broker.Extension {
 	return broker.Extension{
 		Name: "holds", Methods: h.methods(), Calls: h.calls(),
 		Channels: []broker.ChannelKind{{Rule: namespace.Rule{
-			Name: channelPrefix + "*", Subscribe: h.opts.Read, State: h.opts.Read,
+			Name: channelPrefix + "*", Subscribe: *h.opts.Read, State: *h.opts.Read,
 			// A write from outside must not shorten the life of a resource.
 			StateKeep: namespace.KeepForever, FieldsGone: true,
 		}}},

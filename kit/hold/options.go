@@ -13,8 +13,8 @@ import (
 // Options configures holds.
 type Options struct {
 	// Read are the clients that may read and follow the seats of a resource. They see which seats are
-	// held or sold, not by whom. Zero means namespace.Anyone.
-	Read namespace.Access `setting:"read"`
+	// held or sold, not by whom. Nil means namespace.Anyone.
+	Read *namespace.Access `setting:"read"`
 	// HoldTime is how long a hold lasts unless the resource or the call says otherwise. Zero means 15
 	// minutes.
 	HoldTime time.Duration `setting:"hold_time"`
@@ -58,7 +58,9 @@ const (
 
 // withDefaults returns the options with all values set, or an error that names the wrong one.
 func (o Options) withDefaults() (Options, error) {
-	o.Read = cmp.Or(o.Read, namespace.Anyone)
+	if o.Read == nil {
+		o.Read = new(namespace.Anyone)
+	}
 	o.HoldTime = cmp.Or(o.HoldTime, 15*time.Minute)
 	o.MaxLife = cmp.Or(o.MaxLife, max(time.Hour, o.HoldTime))
 	o.PerUser = cmp.Or(o.PerUser, 1)

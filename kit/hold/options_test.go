@@ -13,7 +13,7 @@ import (
 func TestOptions(t *testing.T) {
 	o, err := Options{}.withDefaults()
 	if err != nil || o.HoldTime != 15*time.Minute || o.MaxLife != time.Hour || o.PerUser != 1 || o.Remember != 24*time.Hour ||
-		o.Read != namespace.Anyone || slices.Contains(o.Methods, "hold.confirm") || !slices.Contains(o.Methods, "hold.release") {
+		*o.Read != namespace.Anyone || slices.Contains(o.Methods, "hold.confirm") || !slices.Contains(o.Methods, "hold.release") {
 		t.Fatalf("the defaults are %+v, %v", o, err)
 	}
 	for want, o := range map[string]Options{

@@ -27,7 +27,7 @@ func (s *Scenes) Extension() broker.Extension {
 func (s *Scenes) channels() []broker.ChannelKind {
 	scenes := namespace.Rule{
 		Name: scenePrefix + "*", StateKeep: namespace.KeepForever, Grace: namespace.GraceNever,
-		Subscribe: s.opts.Read, State: s.opts.Read, History: s.opts.Read, Publish: s.opts.Publish, Presence: s.opts.Presence,
+		Subscribe: *s.opts.Read, State: *s.opts.Read, History: *s.opts.Read, Publish: s.opts.Publish, Presence: s.opts.Presence,
 	}
 	for _, name := range s.opts.Fields {
 		scenes.Fields = append(scenes.Fields, namespace.FieldRule{

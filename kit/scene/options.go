@@ -15,8 +15,8 @@ type Options struct {
 	// Avatars and Scenes are the lists of avatars and scenes. Brokers with the same store have the
 	// same lists.
 	Avatars, Scenes index.Index
-	// Read are the clients that may follow scenes. Zero means namespace.Users.
-	Read namespace.Access `setting:"read"`
+	// Read are the clients that may follow scenes. Nil means namespace.Users.
+	Read *namespace.Access `setting:"read"`
 	// Publish are the clients that may send messages to scenes, such as a chat. Zero means no clients.
 	Publish namespace.Access `setting:"publish"`
 	// Presence are the clients that may see who follows a scene. Zero means no clients.
@@ -56,7 +56,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Avatars == nil || o.Scenes == nil {
 		return o, errors.New("scene: the lists Avatars and Scenes must be set")
 	}
-	o.Read = cmp.Or(o.Read, namespace.Users)
+	if o.Read == nil {
+		o.Read = new(namespace.Users)
+	}
 	if len(o.Fields) == 0 {
 		o.Fields = []string{"*"}
 	}

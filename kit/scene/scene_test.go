@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/broker/namespace"
 	"switchboard/client"
 	clientscene "switchboard/client/scene"
 	"switchboard/internal/await"
@@ -266,6 +267,19 @@ func TestDelete(t *testing.T) {
 		w.wantListed("town", "a2")
 		w.wantChecked()
 	})
+}
+
+// TestReadByBackend: with BackendOnly, no client may follow a scene; by default users may.
+func TestReadByBackend(t *testing.T) {
+	for allowed, read := range map[bool]*namespace.Access{true: nil, false: new(namespace.BackendOnly)} {
+		eachWorld(t, func(o *scene.Options) { o.Read = read }, func(w *world) {
+			w.newScene("town")
+			_, err := w.play(0, "amy", "phone").Subscribe(w.Context(), clientscene.Channel("town"), client.SubscribeOptions{})
+			if (err == nil) != allowed {
+				w.Errorf("the subscription, allowed: %t: %v", allowed, err)
+			}
+		})
+	}
 }
 
 // TestCalls checks the HTTP calls.
