@@ -33,6 +33,8 @@ var mayImport = map[string][]string{
 	"kit/kittest":           {"broker", "client", "internal/await", "internal/redispipe", "internal/redistest", "queue", "registry", "kit/index"},
 	"kit/room":              {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker", "broker/api", "broker/delivery", "broker/namespace", "broker/session", "kit", "kit/index", "janitor/task"},
 	"client/room":           {"client"},
+	"client/js":             {},
+	"deploy":                {},
 	"client/backend":        {"client", "client/account", "client/board", "client/hold", "client/room", "client/scene"},
 	"kit/board":             {"internal/redispipe", "internal/state", "internal/wire", "janitor/task", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "kit"},
 	"client/board":          {"client"},
