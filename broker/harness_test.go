@@ -234,7 +234,13 @@ func newTestClient(t *testing.T, dial func(context.Context) (textconn.Conn, erro
 	p := &testClient{
 		t:     t,
 		write: func(s string) error { return c.Send(ctx, s) },
-		read:  func() ([]byte, error) { return c.Receive(ctx) },
+		read: func() ([]byte, error) {
+			raw, err := c.Receive(ctx)
+			if err != nil && ctx.Err() == context.DeadlineExceeded {
+				t.Error("the broker neither sent a message nor closed the connection")
+			}
+			return raw, err
+		},
 		close: func() { c.Close(); cancel() },
 	}
 	t.Cleanup(p.close)

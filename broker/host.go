@@ -118,7 +118,7 @@ func (h *Host) Disconnect(ctx context.Context, user string) error {
 // DisconnectClient closes the connection of one client.
 func (h *Host) DisconnectClient(ctx context.Context, client string) error {
 	c, _, err := h.Client(ctx, client)
-	if err == nil && c.Server != "" && h.b.Live(c.Server) {
+	if err == nil && c.Server != "" {
 		_, err = h.b.Disconnect(ctx, c.Server, client)
 	}
 	return err
