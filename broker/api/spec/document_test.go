@@ -42,6 +42,9 @@ func parse(t *testing.T, text []byte, closed bool) *document {
 		closeSchemas(root)
 	}
 	d := &document{root.(object), jsonschema.NewCompiler(), map[string]*jsonschema.Schema{}}
+	if d.root["asyncapi"] != nil {
+		d.compiler.DefaultDraft(jsonschema.Draft7) // that of the schemas of AsyncAPI 3.0
+	}
 	if err := d.compiler.AddResource(rootURL, root); err != nil {
 		t.Fatal(err)
 	}

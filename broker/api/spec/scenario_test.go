@@ -134,32 +134,60 @@ type lines struct {
 	read *bufio.Scanner
 }
 
-// connect connects a client on the TCP port, and waits until it is connected.
-func (r *runner) connect(message string) *lines {
+// dial opens a connection to the TCP port.
+func (r *runner) dial() *lines {
 	r.t.Helper()
 	conn, err := net.Dial("tcp", r.broker.TCP)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { _ = conn.Close() })
-	l := &lines{r.t, conn, bufio.NewScanner(conn)}
+	return &lines{r.t, conn, bufio.NewScanner(conn)}
+}
+
+// connect connects a client on the TCP port, and waits until it is connected.
+func (r *runner) connect(message string) *lines {
+	r.t.Helper()
+	l := r.dial()
 	l.ask(message)
 	return l
 }
 
-// ask sends a message and returns the next one from the broker.
-func (l *lines) ask(message string) object {
+// send sends a message.
+func (l *lines) send(message string) {
 	l.t.Helper()
 	_ = l.conn.SetDeadline(time.Now().Add(timeout))
 	if _, err := l.conn.Write([]byte(message + "\n")); err != nil {
 		l.t.Fatal(err)
 	}
+}
+
+// nextText returns the next message from the broker.
+func (l *lines) nextText() []byte {
+	l.t.Helper()
+	_ = l.conn.SetDeadline(time.Now().Add(timeout))
 	if !l.read.Scan() {
-		l.t.Fatalf("%s: the connection ended: %v", message, l.read.Err())
+		l.t.Fatalf("the connection ended: %v", l.read.Err())
 	}
-	var answer object
-	if err := json.Unmarshal(l.read.Bytes(), &answer); err != nil || answer["type"] == "error" {
-		l.t.Fatalf("%s: %s", message, l.read.Bytes())
+	return l.read.Bytes()
+}
+
+// next returns the next message from the broker, decoded.
+func (l *lines) next() (answer object) {
+	l.t.Helper()
+	if err := json.Unmarshal(l.nextText(), &answer); err != nil {
+		l.t.Fatal(err)
+	}
+	return answer
+}
+
+// ask sends a message and returns the next one from the broker, which must not be an error.
+func (l *lines) ask(message string) object {
+	l.t.Helper()
+	l.send(message)
+	answer := l.next()
+	if answer["type"] == "error" {
+		l.t.Fatalf("%s: %v", message, answer)
 	}
 	return answer
 }

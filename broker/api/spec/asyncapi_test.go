@@ -1,0 +1,156 @@
+package spec_test
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"switchboard/broker/api/spec"
+	"switchboard/internal/wire"
+)
+
+// messages are the messages of the AsyncAPI document.
+type messages struct {
+	*document
+	fromClient, fromBroker map[string]pointer // the payloads by type
+}
+
+func parseMessages(t *testing.T) *messages {
+	t.Helper()
+	m := &messages{parse(t, spec.AsyncAPI(), true), map[string]pointer{}, map[string]pointer{}}
+	for _, o := range m.root["operations"].(object) {
+		list := m.fromBroker
+		if o.(object)["action"] == "receive" {
+			list = m.fromClient
+		}
+		for _, ref := range o.(object)["messages"].([]any) {
+			p := m.follow(pointer(strings.TrimPrefix(ref.(object)["$ref"].(string), "#")))
+			list[m.typeOf(p)] = p.at("payload")
+		}
+	}
+	return m
+}
+
+// typeOf returns the type in the payload of a message.
+func (m *messages) typeOf(p pointer) string {
+	return m.get(p.at("payload", "properties", "type", "const")).(string)
+}
+
+// TestMessageExamples compares each example with its payload. Each message has one.
+func TestMessageExamples(t *testing.T) {
+	m := parseMessages(t)
+	for name, message := range m.root["components"].(object)["messages"].(object) {
+		p := pointer("").at("components", "messages", name)
+		if got := message.(object)["name"]; got != m.typeOf(p) {
+			t.Errorf("%s: its name is %v, its type %s", name, got, m.typeOf(p))
+		}
+		examples, _ := message.(object)["examples"].([]any)
+		if len(examples) == 0 {
+			t.Errorf("%s: it has no example", name)
+		}
+		for _, e := range examples {
+			if err := m.schema(t, p.at("payload")).Validate(e.(object)["payload"]); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestMessageTypes compares the types of the document with the constants of package wire, and asks
+// a broker which of them it takes from clients.
+func TestMessageTypes(t *testing.T) {
+	m := parseMessages(t)
+	described := slices.Sorted(maps.Keys(m.fromClient))
+	described = append(described, slices.Sorted(maps.Keys(m.fromBroker))...)
+	slices.Sort(described)
+	known := wireTypes(t)
+	if described = slices.Compact(described); !slices.Equal(described, known) {
+		t.Errorf("the document has the types %v, package wire %v", described, known)
+	}
+	r := &runner{t: t, broker: newBroker(t)}
+	l := r.connect(`{"type":"connect"}`)
+	for _, typ := range known {
+		if typ == wire.TypeAck || typ == wire.TypePong { // they have no answer
+			continue
+		}
+		l.send(`{"type":"` + typ + `","ref":1}`)
+		text, _ := l.next()["message"].(string)
+		_, described := m.fromClient[typ]
+		if accepted := !strings.Contains(text, "is not known"); accepted != described {
+			t.Errorf("%s: the broker answers %q, described as a message of the client: %v", typ, text, described)
+		}
+	}
+}
+
+// wireTypes returns the values of the constants TypeX of package wire, in order.
+func wireTypes(t *testing.T) (types []string) {
+	t.Helper()
+	packages, err := parser.ParseDir(gotoken.NewFileSet(), "../../../internal/wire", nil, 0) //nolint:staticcheck // one directory without build tags
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(packages["wire"], func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "Type") && len(v.Values) == 1 {
+			text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			types = append(types, text)
+		}
+		return true
+	})
+	slices.Sort(types)
+	return slices.Compact(types)
+}
+
+// TestMessageFields compares the fields of all messages with those of wire.Request and wire.Event.
+func TestMessageFields(t *testing.T) {
+	m := parseMessages(t)
+	for _, test := range []struct {
+		list   map[string]pointer
+		typ    reflect.Type
+		except string // only backends use it, over HTTP
+	}{
+		{m.fromClient, reflect.TypeFor[wire.Request](), "of"}, {m.fromBroker, reflect.TypeFor[wire.Event](), ""},
+	} {
+		described := map[string]bool{}
+		for _, p := range test.list {
+			for name := range m.get(p.at("properties")).(object) {
+				described[name] = true
+			}
+		}
+		known := map[string]bool{}
+		for _, f := range reflect.VisibleFields(test.typ) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" && name != test.except {
+				known[name] = true
+			}
+		}
+		if !maps.Equal(described, known) {
+			t.Errorf("%s: the document has the fields %v, the codec %v",
+				test.typ, slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(known)))
+		}
+	}
+}
+
+// checkFrame returns an error unless a message of the broker fits the document.
+func (m *messages) checkFrame(t *testing.T, frame []byte) (typ string, err error) {
+	t.Helper()
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(frame, &head); err != nil {
+		return "", err
+	}
+	p, found := m.fromBroker[head.Type]
+	if !found {
+		return head.Type, wire.Errorf(wire.BadRequest, "the type %q is not described", head.Type)
+	}
+	return head.Type, m.check(t, p, frame)
+}
