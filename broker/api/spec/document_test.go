@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -15,6 +16,7 @@ type object = map[string]any
 // document is a description, with its schemas.
 type document struct {
 	root     object
+	mu       sync.Mutex // guards the fields below
 	compiler *jsonschema.Compiler
 	schemas  map[string]*jsonschema.Schema // by pointer
 }
@@ -41,7 +43,7 @@ func parse(t *testing.T, text []byte, closed bool) *document {
 	if closed {
 		closeSchemas(root)
 	}
-	d := &document{root.(object), jsonschema.NewCompiler(), map[string]*jsonschema.Schema{}}
+	d := &document{root: root.(object), compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
 	if d.root["asyncapi"] != nil {
 		d.compiler.DefaultDraft(jsonschema.Draft7) // that of the schemas of AsyncAPI 3.0
 	}
@@ -127,6 +129,8 @@ func (d *document) object(p pointer) object {
 // schema returns the schema at p.
 func (d *document) schema(t *testing.T, p pointer) *jsonschema.Schema {
 	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if s := d.schemas[string(p)]; s != nil {
 		return s
 	}
