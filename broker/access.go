@@ -11,6 +11,7 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
+	"switchboard/broker/rights"
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
 )
@@ -21,14 +22,15 @@ type access struct {
 	tokens     atomic.Pointer[auth.Tokens]
 	namespaces atomic.Pointer[namespace.Set]
 
-	reserved []namespace.Rule // of the extensions
+	anonymous bool             // AccessOptions.Anonymous, which Reload does not change
+	reserved  []namespace.Rule // of the extensions
 
 	pushRate   limit.Rate                                         // of each API key
 	pushLimits atomic.Pointer[map[auth.KeyID]*limit.SharedBucket] // by API key; nil if pushRate is unlimited
 }
 
 func newAccess(o AccessOptions, pushRate int) *access {
-	a := &access{pushRate: limit.PerSecond(pushRate)}
+	a := &access{anonymous: o.Anonymous, pushRate: limit.PerSecond(pushRate)}
 	_ = a.replace(o) // there are no reserved namespaces yet
 	return a
 }
@@ -97,6 +99,11 @@ func (a *access) describeKey(authorization string) api.Key {
 		key.ID = string(id[:])
 	}
 	return key
+}
+
+// rights implements api.Options.Rights.
+func (a *access) rights() rights.Rules {
+	return rights.Rules{Tokens: a.tokens.Load(), Anonymous: a.anonymous, Namespaces: a.namespaces.Load()}
 }
 
 // retention returns how many messages of a channel its namespace keeps, and for how long. Zeros

@@ -65,7 +65,7 @@ func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 	})
 	o := api.Options{
 		Pusher: b.pusher, Registry: b.opts.Store.Registry, Queue: b.opts.Store.Queue, Cluster: b, Presence: b.presence,
-		Authorize: b.access.authorize, Key: b.access.describeKey, Self: b.self, Webhooks: b.opts.Store.Webhooks,
+		Authorize: b.access.authorize, Key: b.access.describeKey, Self: b.self, Rights: b.access.rights, Webhooks: b.opts.Store.Webhooks,
 		Watch: b.watchChannel, WatchClient: b.clientWatches.add, Ending: b.ending, Namespaces: b.access.namespaces.Load,
 		MaxMessage: b.opts.Limits.MessageBytes, MaxBatch: b.opts.Limits.Batch, MaxTargets: b.opts.Limits.Targets,
 		NotifyAfter: b.opts.Store.SetAckDeadline != nil, WriteTimeout: writeTimeout,

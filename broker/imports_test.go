@@ -77,8 +77,9 @@ var mayImport = map[string][]string{
 	"broker/delivery":       {"internal/state", "queue", "registry", "broker/peer"},
 	"broker/sim":            {},
 	"broker/fastpush":       {},
-	"broker/api":            {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/limit", "broker/namespace", "broker/presence"},
+	"broker/api":            {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/limit", "broker/namespace", "broker/presence", "broker/rights"},
 	"broker/api/spec":       {},
+	"broker/rights":         {"internal/state", "broker/auth", "broker/namespace"},
 	"broker/presence":       {"internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 

@@ -15,6 +15,7 @@ import (
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
+	"switchboard/broker/rights"
 	"switchboard/queue"
 	"switchboard/registry"
 
@@ -90,6 +91,8 @@ type Options struct {
 	Key func(authorization string) Key
 	// Self describes this server.
 	Self func() Self
+	// Rights returns the current access rules, to explain what a client may do.
+	Rights func() rights.Rules
 	// Watch follows the position of a channel.
 	Watch func(ctx context.Context, channel string) (Watch, error)
 	// WatchClient returns a channel that receives a value when the client's queue may have a new
@@ -202,6 +205,7 @@ func (a api) endpoints() []endpoint {
 		{pattern: "GET /v1/servers", scope: ScopeRead, handle: a.servers},
 		{pattern: "GET /v1/self", handle: a.self},
 		{pattern: "GET /v1/stats", scope: ScopeRead, handle: a.stats},
+		{pattern: "POST /v1/check", scope: ScopeRead, handle: a.check},
 		{pattern: "GET /v1/webhooks", scope: ScopeRead, handle: a.withWebhooks(a.backlog)},
 		{pattern: "GET /v1/webhooks/dead", scope: ScopeRead, handle: a.withWebhooks(a.deadLetters)},
 		{pattern: "POST /v1/webhooks/dead/retry", scope: ScopeAdmin, handle: a.withWebhooks(a.retryDeadLetters)},

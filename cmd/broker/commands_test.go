@@ -60,7 +60,7 @@ func TestCheck(t *testing.T) {
 	path := file(t, rulesFile)
 	_, out, _ := command("", nil, "check", "--config", path, "--user", "alice", "--channel", "chat:1")
 	if want := `user alice, channel chat:1
-  connect    yes  with a valid token whose sub is the user; give it as --token to apply its grants
+  connect    yes  with a valid token whose sub is the user; give the token to apply its grants
   subscribe  yes  namespace chat:*: subscribe is open to users
   publish    no   namespace chat:*: publish is open to grant, and no grant of the token fits
   presence   no   namespace chat:*: presence is open to the backend only

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"net/http"
+
+	"switchboard/broker/rights"
+	"switchboard/internal/wire"
+)
+
+// maxCheckedFields is the most fields of one check.
+const maxCheckedFields = 64
+
+// check answers what a client may do on a channel, and why. A token that is refused is an answer
+// too: it has the reason.
+func (a api) check(w http.ResponseWriter, r *http.Request) {
+	var q rights.Query
+	err := decodeBody(r.Body, &q)
+	switch {
+	case err != nil:
+	case q.Channel == "":
+		err = wire.Errorf(wire.BadRequest, "channel: it is missing")
+	case len(q.Fields) > maxCheckedFields:
+		err = wire.Errorf(wire.BadRequest, "fields: %d names, at most %d are allowed", len(q.Fields), maxCheckedFields)
+	}
+	if err != nil {
+		a.writeError(w, err)
+		return
+	}
+	answer, err := a.Rights().Explain(q)
+	if err != nil {
+		writeJSON(w, http.StatusOK, map[string]string{"channel": q.Channel, "error": err.Error()})
+		return
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
