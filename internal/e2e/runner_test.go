@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"switchboard/client/js"
 )
 
 // A recorder collects the events of clients.
@@ -78,6 +80,7 @@ func startPage(exit context.Context, t *testing.T, plans any, l recorder) *proce
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServer(http.Dir("js")))
+	mux.Handle("GET /client/js/dist/", http.StripPrefix("/client/js/", http.FileServerFS(js.Dist)))
 	mux.HandleFunc("GET /plans", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(plans)
 	})
