@@ -38,6 +38,7 @@
 //	herd_test.go         reconnects of many clients
 //	statedoc_test.go     the commands and messages of docs/state.md; form_test.go: its form
 //	sdk_test.go          client/js while brokers are killed and drained; js/sdk.js: its clients
+//	sdklive_test.go      the kit and the server entry of client/js; js/sdk-live.js: the script
 //	tab_test.go          controls a page in Chromium
 //	follower_test.go     a client that keeps the messages of one channel
 //	stateapi_test.go     changes and reads of states over HTTP

@@ -346,13 +346,13 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     const drawn = this._backoff._next();
     const retryIn = afterMs || drawn;
     this._waitsForServer = afterMs > 0;
-    this.phase = "waiting";
     this._timer = setTimeout(() => void this._dial(), retryIn);
     this._log("warn", `${code}: ${message}; next attempt in ${Math.round(retryIn)} ms`);
     this._emit("disconnected", { code, message, retryIn });
   }
 
   private _disconnect(): void {
+    if (this.phase !== "closed") this.phase = "waiting";
     this._connection?._close();
     this._connection = undefined;
     clearTimeout(this._timer);

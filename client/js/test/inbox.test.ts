@@ -126,6 +126,15 @@ test("ack auto sends no acknowledgement", async () => {
   assert.equal(socket.types, "");
 });
 
+test("a final end of the connection after messages", async () => {
+  const { sb, socket, errors } = await connected({ client: "phone" });
+  sb.inbox.on("message", () => {});
+  socket.receive(message(1));
+  await settle();
+  socket.receive({ type: "closing", code: "disconnected", reconnect: false });
+  assert.deepEqual([sb.phase, errors], ["closed", []]);
+});
+
 test("close acknowledges what is handled, and calls no handler again", async () => {
   const { sb, socket } = await connected();
   let calls = 0;

@@ -1,7 +1,7 @@
 import type { Account } from "../kit/accounts.cjs";
 import type { BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.cjs";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.cjs";
-import type { NewRoom, Player, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.cjs";
+import type { NewRoom, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.cjs";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.cjs";
 import type { Json } from "../wire.cjs";
 import type { Backend } from "./backend.cjs";
@@ -52,7 +52,8 @@ export declare class Kit {
     deleteRoom(room: string, condition?: Condition): Promise<void>;
     /** Reserves places for all of the users, or for none. */
     reserve(room: string, users: string[], ttl?: number): Promise<{
-        members?: Player[];
+        room: string;
+        numbers: Record<string, number>;
     }>;
     /** Makes a user a member, on a client that is connected; without a client, it reserves the place. */
     joinRoom(room: string, join: {

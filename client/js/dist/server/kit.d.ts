@@ -1,7 +1,7 @@
 import type { Account } from "../kit/accounts.js";
 import type { BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
-import type { NewRoom, Player, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
+import type { NewRoom, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
 import type { Json } from "../wire.js";
 import type { Backend } from "./backend.js";
@@ -52,7 +52,8 @@ export declare class Kit {
     deleteRoom(room: string, condition?: Condition): Promise<void>;
     /** Reserves places for all of the users, or for none. */
     reserve(room: string, users: string[], ttl?: number): Promise<{
-        members?: Player[];
+        room: string;
+        numbers: Record<string, number>;
     }>;
     /** Makes a user a member, on a client that is connected; without a client, it reserves the place. */
     joinRoom(room: string, join: {

@@ -1,7 +1,7 @@
 import type { Account } from "../kit/accounts.js";
 import type { BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
-import type { NewRoom, Player, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
+import type { NewRoom, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
 import type { Json } from "../wire.js";
 import type { Backend, CallOptions } from "./backend.js";
@@ -53,7 +53,7 @@ export class Kit {
   }
 
   /** Reserves places for all of the users, or for none. */
-  reserve(room: string, users: string[], ttl?: number): Promise<{ members?: Player[] }> {
+  reserve(room: string, users: string[], ttl?: number): Promise<{ room: string; numbers: Record<string, number> }> {
     return this.post(path`/v1/rooms/${room}/reserve`, { users, ttl });
   }
 
