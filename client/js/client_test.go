@@ -17,12 +17,14 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestTypes checks the types of the sources and the tests. test/api.ts uses all of the API, as an
-// application does.
+// TestTypes checks the types of the sources and the tests, and those of the built package:
+// test/types uses all of its API, as an application does.
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), "node_modules/.bin/tsc", "-p", "tsconfig.test.json")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for _, project := range []string{"tsconfig.test.json", "test/types"} {
+		cmd := exec.CommandContext(t.Context(), "node_modules/.bin/tsc", "-p", project)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", project, err, out)
+		}
 	}
 }
