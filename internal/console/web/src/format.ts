@@ -29,7 +29,7 @@ export function bytes(n: number): string {
 export function latency(seconds: number): string {
   if (seconds <= 0) return "–";
   if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;
-  if (seconds < 1) return `${(seconds * 1000).toFixed(seconds < 0.1 ? 1 : 0)} ms`;
+  if (seconds < 1) return `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
   return `${seconds.toFixed(1)} s`;
 }
 

@@ -38,7 +38,7 @@ export interface Samples {
 
 const series: Series = { times: [], connections: [], delivered: [], pushes: [], append50: [], append99: [], drain50: [], drain99: [] };
 let samples: Samples = { series, servers: [], partial: false, error: undefined, skew: 0, ready: false };
-let previous = new Map<string, ServerStats>();
+let previous: Map<string, ServerStats>[] = []; // the last two samples, by server
 const seen = new Map<string, Seen>();
 const listeners = new Set<() => void>();
 
@@ -67,12 +67,12 @@ export function startSampling(): () => void {
   };
 }
 
-/** add adds a sample. Rates are differences to the sample before, for servers that were in it. */
+/** add adds a sample. Rates are differences to the sample before the last one, so that bursts do not make a comb. */
 function add({ servers, partial }: Stats, list: Server[]) {
   const rateOf = (counter: "delivered" | "pushes") => {
     let total: number | null = null;
     for (const s of servers) {
-      const before = previous.get(s.server);
+      const before = previous[0]?.get(s.server) ?? previous[1]?.get(s.server);
       if (before && s.at > before.at) total = (total ?? 0) + Math.max(0, s[counter] - before[counter]) / ((s.at - before.at) / 1000);
     }
     return total;
@@ -89,11 +89,12 @@ function add({ servers, partial }: Stats, list: Server[]) {
   push(series.append99, slowest((s) => s.append, "p99"));
   push(series.drain50, slowest((s) => s.drain, "p50"));
   push(series.drain99, slowest((s) => s.drain, "p99"));
-  previous = new Map(servers.map((s) => [s.server, s]));
+  const latest = new Map(servers.map((s) => [s.server, s]));
+  previous = [...previous.slice(-1), latest];
 
   const skew = servers.length ? Math.max(...servers.map((s) => s.at)) - Date.now() : samples.skew;
   for (const [id, s] of seen) seen.set(id, { ...s, alive: false });
-  for (const s of list) seen.set(s.server, { ...s, stats: previous.get(s.server), alive: true });
+  for (const s of list) seen.set(s.server, { ...s, stats: latest.get(s.server), alive: true });
   samples = { series: { ...series }, servers: [...seen.values()], partial, error: undefined, skew, ready: true };
 }
 

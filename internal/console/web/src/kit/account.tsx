@@ -7,11 +7,11 @@ import type { Account, AccountEvent } from "./types";
 
 type Change = "lock" | "unlock" | "delete" | "restore";
 
-const changes: Record<Change, { label: string; question: string }> = {
+const changes: Record<Change, { label: string; question: string; harmless?: boolean }> = {
   lock: { label: "Lock", question: "All connections and logins of the account end, and it cannot log in until you unlock it." },
-  unlock: { label: "Unlock", question: "The account can log in again." },
+  unlock: { label: "Unlock", question: "The account can log in again.", harmless: true },
   delete: { label: "Delete", question: "The account is marked as deleted: it cannot log in, and its name stays taken. You can restore it." },
-  restore: { label: "Restore", question: "The account can log in again, under its name." },
+  restore: { label: "Restore", question: "The account can log in again, under its name.", harmless: true },
 };
 const changesOf: Record<Account["state"], Change[]> = { open: ["lock", "delete"], locked: ["unlock", "delete"], deleted: ["restore"] };
 

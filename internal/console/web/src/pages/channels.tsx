@@ -25,7 +25,7 @@ async function loadChannels(prefix: string, signal: AbortSignal): Promise<Listed
       "/v1/channels" + query({ prefix, cursor, limit: pageSize }),
       { signal },
     );
-    listed.rows.push(...answer.channels);
+    listed.rows.push(...answer.channels.filter((c) => c.subscribers > 0 || answer.partial)); // the others have only callers that wait
     listed.partial ||= answer.partial ?? false;
     cursor = answer.cursor;
     if (!cursor) return listed;

@@ -36,7 +36,7 @@ export function ClientPage({ id }: { id: string }) {
             ["User", data.user ? <a href={link("users", data.user)}>{data.user}</a> : "none"],
             ["Instance", data.server || "–"],
             ["Since", data.since ? <Ago at={data.since} /> : "–"],
-            ["Address", data.address ?? "–"],
+            ["Address", data.address ? <span class="id">{data.address}</span> : "–"],
             ["Token ends", data.expires ? <At ms={data.expires * 1000} /> : data.online ? "never" : "–"],
             ["Waiting messages", count(data.queued)],
           ]} />

@@ -6,7 +6,7 @@ import { Ago, Card, Empty, Loading, Problem, Table } from "../parts/ui";
 import { link } from "../router";
 import type { Presence } from "../types";
 
-const step = 20;
+const step = 10;
 
 /** Members lists the clients in a channel. */
 export function Members({ channel }: { channel: string }) {

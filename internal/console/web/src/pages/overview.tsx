@@ -34,9 +34,9 @@ export function Overview() {
             <Chart title="Pushes" unit="/s" times={series.times} lines={[{ values: series.pushes }]} format={rateAxis} empty="Waiting for the second sample" />
           </div>
           <div class="grid two">
-            <Chart title="Append: store a message" times={series.times} format={latency} empty="No message was stored in the last 10 s"
+            <Chart title="Append: store a message" times={series.times} format={latency} decades empty="No message was stored in the last 10 s"
               lines={[{ label: "p50", values: series.append50 }, { label: "p99", values: series.append99 }]} />
-            <Chart title="Drain: read for a client" times={series.times} format={latency} empty="Nothing was read from the store in the last 10 s"
+            <Chart title="Drain: read for a client" times={series.times} format={latency} decades empty="Nothing was read from the store in the last 10 s"
               lines={[{ label: "p50", values: series.drain50 }, { label: "p99", values: series.drain99 }]} />
           </div>
           <Instances servers={servers} now={now} />
@@ -50,7 +50,7 @@ export function Overview() {
               ["Pushes", count(sum((s) => s.stats?.pushes))],
               ["Pushes refused", count(sum((s) => s.stats?.push_errors))],
             ]} />
-            {alive.length > 1 && <p class="hint">A user or a channel on two instances counts twice.</p>}
+            {alive.length > 1 && <p class="hint">A user or a channel on several instances counts on each of them.</p>}
           </Card>
         </>
       )}

@@ -4,6 +4,7 @@ import { count, plural } from "../format";
 import { useLoad } from "../hooks";
 import { Card, Empty, Loading, Page, Problem, Table } from "../parts/ui";
 import { go, link } from "../router";
+import { useSamples } from "../samples";
 import type { OnlineUsers } from "../types";
 
 const pageSize = 100;
@@ -26,13 +27,15 @@ export function Users() {
   const [most, setMost] = useState(pageSize);
   const { data, error, reload } = useLoad((signal) => loadUsers(most, signal), [most], 5000);
   const name = search.trim();
+  const { servers } = useSamples();
+  const upTo = servers.filter((s) => s.alive).length > 1 ? "up to " : ""; // a user on two instances counts twice
   const found = (data?.users ?? []).filter((u) => u.user.includes(name) || u.clients.some((c) => c.includes(name)));
   const open = (event: Event) => {
     event.preventDefault();
     if (name) go("users", name);
   };
   return (
-    <Page title="Users" about={data && `${plural(data.count, "user")} online, ${plural(data.connections, "connection")}`}>
+    <Page title="Users" about={data && `${upTo}${plural(data.count, "user")} online, ${plural(data.connections, "connection")}`}>
       <Problem error={error} retry={reload} />
       <form class="toolbar" role="search" onSubmit={open}>
         <input type="search" aria-label="Search users" placeholder="Name of a user" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />

@@ -56,7 +56,7 @@ function Configured() {
   return (
     <Page title="Webhooks" about={data && <Verdict webhooks={data} />}
       actions={may("admin") && !!data?.dead && (
-        <Confirm label="Retry dead letters" busy={retry.busy} onConfirm={retryAll}
+        <Confirm label="Retry dead letters" harmless busy={retry.busy} onConfirm={retryAll}
           question={`All ${plural(data.dead, "dead letter")} are sent again, under their old ids, after the events that wait.`} />
       )}>
       <Problem error={state.error ?? dead.error ?? retry.error} retry={() => { state.reload(); dead.reload(); }} />

@@ -17,12 +17,14 @@ const height = 132; // px
 const [shortest, longest] = [60, 300]; // seconds
 
 /** Chart draws up to two lines. Values that are null leave a gap. */
-export function Chart({ title, times, lines, format, unit = "", empty }: {
+export function Chart({ title, times, lines, format, unit = "", decades = false, empty }: {
   title: string;
   times: number[];
   lines: Line[];
   format: (value: number) => string;
   unit?: string;
+  /** True for a logarithmic axis, for values above zero. */
+  decades?: boolean;
   /** What the graph says if it has no value yet. */
   empty: string;
 }) {
@@ -34,7 +36,7 @@ export function Chart({ title, times, lines, format, unit = "", empty }: {
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    plot.current = new uPlot(options(element, lines.length, format, setHovered), [[]], element);
+    plot.current = new uPlot(options(element, lines.length, format, decades, setHovered), [[]], element);
     const observer = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
     return () => {
@@ -72,7 +74,7 @@ export function Chart({ title, times, lines, format, unit = "", empty }: {
 }
 
 /** options returns uPlot's options, with the colours of the style sheet. */
-function options(element: HTMLElement, lines: number, format: (value: number) => string, hover: (at: number | null) => void): uPlot.Options {
+function options(element: HTMLElement, lines: number, format: (value: number) => string, decades: boolean, hover: (at: number | null) => void): uPlot.Options {
   const probe = document.createElement("span");
   element.append(probe);
   const color = (name: string) => {
@@ -92,11 +94,17 @@ function options(element: HTMLElement, lines: number, format: (value: number) =>
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
     scales: {
       x: { range: (_plot, min, max) => [max - Math.min(longest, Math.max(shortest, max - min)), max] },
-      y: { range: (_plot, _min, max) => [0, Math.max(max * 1.15, Number.MIN_VALUE)] },
+      y: decades
+        ? { distr: 3, range: (_plot, min, max) => decadesAround(min ?? 0.001, max ?? 0.01) }
+        : { range: (_plot, _min, max) => [0, Math.max(max * 1.15, Number.MIN_VALUE)] },
     },
     axes: [
       { ...axis, grid: { show: false }, size: 24, splits: (_plot, _axis, min, max) => agoSplits(min, max), values: (_plot, splits) => agoLabels(splits) },
-      { ...axis, grid, space: 34, size: 52, values: (_plot, ticks) => ticks.map((v) => (v === 0 ? "0" : format(v))) },
+      {
+        ...axis, grid, space: 34, size: 52,
+        values: (_plot, ticks) => ticks.map((v) => (v === 0 ? "0" : format(v).replace(/\.0(?= )/, ""))),
+        ...(decades ? { splits: (_plot, _axis, min, max) => powersOfTen(min, max) } : {}),
+      },
     ],
     series: [
       {},
@@ -117,3 +125,14 @@ const agoLabels = (splits: number[]) =>
     const ago = Math.round((splits.at(-1) ?? at) - at);
     return ago === 0 ? "now" : ago % 60 === 0 ? `−${ago / 60} min` : `−${ago} s`;
   });
+
+/** decadesAround returns the powers of ten around the values, at least one decade. */
+function decadesAround(min: number, max: number): [number, number] {
+  const low = Math.floor(Math.log10(min));
+  return [10 ** low, 10 ** Math.max(low + 1, Math.ceil(Math.log10(max)))];
+}
+
+function powersOfTen(min: number, max: number): number[] {
+  const low = Math.round(Math.log10(min));
+  return Array.from({ length: Math.round(Math.log10(max)) - low + 1 }, (_, i) => 10 ** (low + i));
+}

@@ -33,7 +33,8 @@ export function MessageRow({ message }: { message: Message }) {
 
 /** summaryOf names the fields that a message changed. */
 function summaryOf(changes: Changes): string {
-  return Object.entries(changes)
+  return ["set", "del", "add", "touch", "gone"]
+    .map((kind) => [kind, changes[kind]] as const)
     .filter(([, value]) => typeof value === "object" && value !== null)
     .map(([kind, value]) => `${kind} ${(Array.isArray(value) ? value : Object.keys(value as object)).join(", ")}`)
     .join("; ");

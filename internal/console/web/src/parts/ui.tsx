@@ -179,18 +179,25 @@ export function Field({ label, hint, children }: { label: string; hint?: Compone
 }
 
 /** Confirm is a button that asks before it acts. */
-export function Confirm({ label, question, busy, onConfirm }: { label: string; question: string; busy?: boolean; onConfirm: () => void }) {
+export function Confirm({ label, question, harmless, busy, onConfirm }: {
+  label: string;
+  question: string;
+  /** True if the action takes nothing away from anybody. */
+  harmless?: boolean;
+  busy?: boolean;
+  onConfirm: () => void;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
   const close = () => dialog.current?.close();
   return (
     <>
-      <button type="button" class="button danger" disabled={busy} onClick={() => dialog.current?.showModal()}>{label}</button>
+      <button type="button" class={harmless ? "button" : "button danger"} disabled={busy} onClick={() => dialog.current?.showModal()}>{label}</button>
       <dialog ref={dialog} aria-label={label} onClick={(e) => e.target === dialog.current && close()}>
         <div class="dialog">
           <p>{question}</p>
           <div class="actions">
             <button type="button" class="button" onClick={close}>Cancel</button>
-            <button type="button" class="button danger solid" onClick={() => { close(); onConfirm(); }}>{label}</button>
+            <button type="button" class={harmless ? "button primary" : "button danger solid"} onClick={() => { close(); onConfirm(); }}>{label}</button>
           </div>
         </div>
       </dialog>
