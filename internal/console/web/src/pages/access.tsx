@@ -81,13 +81,15 @@ function Answer({ check }: { check: Check }) {
   ];
   if (check.client) items.splice(1, 0, ["Only the client", check.client]);
   if (check.expires) items.push(["Token ends", <At ms={check.expires} />]);
-  if (check.limits) items.push(["Limits", check.limits]);
   return (
     <>
-      <div class="inset"><Facts items={items} /></div>
+      <div class="inset">
+        <Facts items={items} />
+        {check.limits && <p class="hint">Limits of the namespace: {check.limits}</p>}
+      </div>
       <Table caption="Rights" columns={["Right", "Allowed", "Why"]}>
-        {check.connect && <tr><th scope="row">connect</th><td><Verdict allowed={check.connect.allowed} /></td><td>{check.connect.why}</td></tr>}
-        {check.rights?.map((r) => <tr key={r.right}><th scope="row">{r.right}</th><td><Verdict allowed={r.allowed} /></td><td>{r.why}</td></tr>)}
+        {check.connect && <tr><th scope="row" class="word">connect</th><td><Verdict allowed={check.connect.allowed} /></td><td>{check.connect.why}</td></tr>}
+        {check.rights?.map((r) => <tr key={r.right}><th scope="row" class="word">{r.right}</th><td><Verdict allowed={r.allowed} /></td><td>{r.why}</td></tr>)}
         {check.fields?.map((f) => (
           <tr key={f.field}>
             <th scope="row" class="mono">{f.field}</th>
