@@ -40,6 +40,7 @@ const (
 	groupRun   = "run"
 	groupTalk  = "talk"
 	groupLook  = "look"
+	groupKit   = "kit"
 	groupOther = "other"
 )
 
@@ -67,6 +68,7 @@ func (a *app) root() *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupTalk, Title: "Push and receive:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupKit, Title: "Rooms, holds, boards, accounts, scenes:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
@@ -92,9 +94,10 @@ func (a *app) addCommands(root *cobra.Command) {
 		}
 	}
 	add(groupRun, a.serveCommand(), a.janitorCommand())
-	add(groupTalk, a.pushCommand(), a.tailCommand())
-	add(groupLook, a.whoCommand())
-	add(groupOther, a.keyCommand())
+	add(groupTalk, a.pushCommand(), a.tailCommand(), a.requestsCommand())
+	add(groupLook, a.whoCommand(), a.channelsCommand(), a.serversCommand(), a.selfCommand(), a.stateCommand(), a.webhooksCommand())
+	add(groupKit, a.roomCommand(), a.holdCommand(), a.boardCommand(), a.accountCommand(), a.sceneCommand())
+	add(groupOther, a.keyCommand(), a.tokenCommand(), a.checkCommand(), a.loadCommand())
 }
 
 // subcommandNeeded is the RunE of a command that only has others.
@@ -184,4 +187,12 @@ func args(least, most int, what string) cobra.PositionalArgs {
 func isUnreachable(err error) bool {
 	_, ok := errors.AsType[*backend.UnreachableError](err)
 	return ok
+}
+
+// group returns a command that only has others.
+func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs, RunE: subcommandNeeded}
+	c.SuggestionsMinimumDistance = 2
+	c.AddCommand(commands...)
+	return c
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -82,6 +85,15 @@ func checkKey(text, where string) (string, error) {
 		return "", fmt.Errorf("%s: this is the entry for the broker's auth.keys; calls need the key itself (swb_…)", where)
 	case strings.ContainsAny(line, " \t"):
 		return "", fmt.Errorf("%s: a key has no white space", where)
+	}
+	return line, nil
+}
+
+// readLine returns the first line of the standard input, for secrets that must not be arguments.
+func (a *app) readLine(what string) (string, error) {
+	line, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if line = strings.TrimSpace(line); line == "" || err != nil && !errors.Is(err, io.EOF) {
+		return "", usage("there is no %s on the standard input", what)
 	}
 	return line, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"switchboard/client"
 	"switchboard/client/backend"
+	"switchboard/configs"
 )
 
 // The exit codes. docs/cli.md and the help describe them.
@@ -77,6 +78,9 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
+	if _, ok := errors.AsType[configs.UsageError](err); ok {
+		return exitUsage
+	}
 	if isUnreachable(err) {
 		return exitUnavailable
 	}
@@ -123,6 +127,8 @@ func (a *app) hint(err error, code int) string {
 		return "The broker does not know this key: is its entry in auth.keys, and was the broker reloaded (SIGHUP)?"
 	case refused.Code == client.Forbidden:
 		return "`switchboard self` shows the scopes of the key."
+	case refused.Code == client.NotFound && strings.HasPrefix(refused.Message, "there is no ") && strings.Contains(refused.Message, " /v1/"):
+		return "This broker has no such call: `switchboard self` shows its version, and which systems of the kit it has."
 	case refused.After > 0:
 		return fmt.Sprintf("The broker asks to try again in %s.", refused.After.Round(time.Second))
 	case len(refused.Fields) > 0 || len(refused.Data) > 0:

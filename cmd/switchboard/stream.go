@@ -215,8 +215,10 @@ func (t *tail) printGap(s stream, after, id int64) {
 	})
 }
 
-// clock returns the time of a message: its id has the time at which it was stored.
-func clock(id int64) string {
-	begin := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	return begin.Add(time.Duration(id/4096) * time.Millisecond).Local().Format("15:04:05.000")
+// clock returns the time of a message, for people.
+func clock(id int64) string { return timeOf(id).Local().Format("15:04:05.000") }
+
+// timeOf returns the time at which a message was stored, which its id contains.
+func timeOf(id int64) time.Time {
+	return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(id/4096) * time.Millisecond)
 }
