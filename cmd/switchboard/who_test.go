@@ -11,6 +11,27 @@ import (
 // connect connects a client that subscribes to a channel, until the end of the test.
 func (b broker) connect(t *testing.T, o client.Options, channel string) *client.Client {
 	t.Helper()
+	c, stop := b.run(t, o)
+	t.Cleanup(stop)
+	if _, err := c.Subscribe(t.Context(), channel, client.SubscribeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// once connects a client and disconnects it, so that the store knows it.
+func (b broker) once(t *testing.T, user, name string) {
+	t.Helper()
+	c, stop := b.run(t, client.Options{User: user, Client: name})
+	defer stop()
+	if err := c.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a client until stop is called.
+func (b broker) run(t *testing.T, o client.Options) (c *client.Client, stop func()) {
+	t.Helper()
 	o.URLs = []string{"ws" + strings.TrimPrefix(b.url, "http") + "/ws"}
 	c, err := client.New(o)
 	if err != nil {
@@ -19,11 +40,7 @@ func (b broker) connect(t *testing.T, o client.Options, channel string) *client.
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-	if _, err := c.Subscribe(t.Context(), channel, client.SubscribeOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return c, func() { cancel(); <-ended }
 }
 
 func TestWho(t *testing.T) {
