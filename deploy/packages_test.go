@@ -17,7 +17,11 @@ import (
 // tool returns a command that runs a tool of a module file in tools, in the root of the repository.
 func tool(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=deploy/tools/" + name + ".mod", name}, args...)...)
+	program := name
+	if name == "compose" {
+		program = "github.com/compose-spec/compose-go/v2/cmd" // the name of the program is only cmd
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=deploy/tools/" + name + ".mod", program}, args...)...)
 	cmd.Dir = ".."
 	return cmd
 }
@@ -122,7 +126,7 @@ func TestUnits(t *testing.T) {
 	for file, unit := range map[string]string{
 		"switchboard-broker@.service": "switchboard-broker@1.service", "switchboard-janitor.service": "switchboard-janitor.service",
 	} {
-		text := replaceAll(t, readFile(t, "systemd/"+file), "/usr/lib/switchboard/", bin+"/", "User=switchboard", "User=nobody", "Group=switchboard", "Group=nogroup")
+		text := replaceAll(t, readFile(t, "systemd/"+file), "/usr/lib/switchboard/", bin+"/", "User=switchboard", "User=daemon", "Group=switchboard", "Group=daemon")
 		path := writeFile(t, filepath.Join(dir, unit), text)
 		if out := output(t, "systemd-analyze", "verify", "--man=no", path); out != "" {
 			t.Errorf("%s: %s", file, out)
