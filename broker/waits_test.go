@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -85,16 +86,25 @@ func TestHistoryWaits(t *testing.T) {
 	})
 }
 
+// plusOne returns the number after an id.
+func plusOne(t *testing.T, id any) int64 {
+	t.Helper()
+	n, err := id.(json.Number).Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n + 1
+}
+
 // TestHistoryReportsGaps: a call with wait is answered at once if messages after its position are
 // gone.
 func TestHistoryReportsGaps(t *testing.T) {
 	twoBrokers(t, func(t *testing.T, a, b instance) {
 		first := a.push(t, `{"channel":"news","data":1}`)
 		last := a.push(t, `{"channel":"news","data":2}`)
-		unknown := fmt.Sprintf("%v0", last["id"])[:len(fmt.Sprint(last["id"]))] // has the length of an id
-		p := <-b.tail(t, fmt.Sprintf("/v1/channels/news/history?after=%s9&wait=30", unknown[:len(unknown)-1]))
-		if p.body["recovered"] != false && p.body["id"] != last["id"] {
-			t.Errorf("after an id that is not held: %v", p)
+		p := <-b.tail(t, fmt.Sprintf("/v1/channels/news/history?after=%v&wait=30", plusOne(t, last["id"])))
+		if p.body["recovered"] != false || p.body["id"] != last["id"] {
+			t.Errorf("after an id that the store does not have: %v", p)
 		}
 		p = <-b.tail(t, fmt.Sprintf("/v1/channels/other/history?after=%v&wait=30", first["id"]))
 		if p.body["recovered"] != false || fmt.Sprint(p.body["id"]) != "0" || len(p.data()) != 0 {
@@ -155,8 +165,8 @@ func TestQueueReportsDrops(t *testing.T) {
 	if p.body["recovered"] != true || fmt.Sprint(p.data()) != "[3]" {
 		t.Errorf("after a message that is held: %v", p)
 	}
-	p = <-i.tail(t, fmt.Sprintf("/v1/clients/phone/queue?after=%v9&wait=30", ids[3]))
-	if p.status != http.StatusBadRequest && p.body["recovered"] != false {
+	p = <-i.tail(t, fmt.Sprintf("/v1/clients/phone/queue?after=%v&wait=30", plusOne(t, ids[3])))
+	if p.body["recovered"] != false || p.body["id"] != ids[3] {
 		t.Errorf("after an id that was never assigned: %v", p)
 	}
 }

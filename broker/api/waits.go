@@ -74,23 +74,20 @@ func (a api) startWait(w http.ResponseWriter, r *http.Request) (_ wait, stop fun
 		return wait{}, nil, err
 	}
 	d := time.Duration(seconds) * time.Second
-	a.extendDeadlines(w, d)
+	a.extendDeadline(w, d)
 	timer := time.NewTimer(d)
 	return wait{timer.C, a.Ending}, func() { timer.Stop(); leave() }, nil
 }
 
-// extendDeadlines gives the call the time d more than the deadlines of the http.Server, which count
-// from the head of the request. net/http reads in the background, to notice that the caller goes
-// away, and a read that ends with a timeout cancels the call. The errors are those of a
-// ResponseWriter that does not come from an http.Server.
-func (a api) extendDeadlines(w http.ResponseWriter, d time.Duration) {
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Time{})
-	var answered time.Time
+// extendDeadline gives the call the time d more to write its answer. The deadline of the
+// http.Server counts from the head of the request. The error is that of a ResponseWriter that does
+// not come from an http.Server.
+func (a api) extendDeadline(w http.ResponseWriter, d time.Duration) {
+	var answered time.Time // none
 	if a.WriteTimeout > 0 {
 		answered = time.Now().Add(d + a.WriteTimeout)
 	}
-	_ = c.SetWriteDeadline(answered)
+	_ = http.NewResponseController(w).SetWriteDeadline(answered)
 }
 
 // on waits until changed is closed or poll has a value. Either may be nil. It returns false if the

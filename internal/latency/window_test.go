@@ -94,6 +94,20 @@ func TestWindowSum(t *testing.T) {
 	}
 }
 
+// TestCoarsen: a value is in the same bucket, whether a histogram counted it with a low resolution
+// or its sample was reduced to that.
+func TestCoarsen(t *testing.T) {
+	for _, value := range []float64{0.0003, 0.25, 0.26, 1, 1.01, 7, 4096} {
+		index := func(schema int) int { return int(math.Ceil(math.Log2(value) * math.Pow(2, float64(schema)))) }
+		s := sample{schema: 3, count: 1, buckets: map[int]uint64{index(3): 1}}
+		for schema := 3; schema >= -1; schema-- {
+			if s.coarsen(int32(schema)); s.buckets[index(schema)] != 1 || len(s.buckets) != 1 {
+				t.Errorf("%g with schema %d: %v, want %d", value, schema, s.buckets, index(schema))
+			}
+		}
+	}
+}
+
 // TestWindowReset: after a histogram was reset, its observations since then count.
 func TestWindowReset(t *testing.T) {
 	before := sample{schema: 3, count: 30, buckets: map[int]uint64{1: 10, 2: 20}}
