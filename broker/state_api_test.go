@@ -44,7 +44,7 @@ func TestConditionsOverHTTP(t *testing.T) {
 			{`{"channel":"r:1","del":["seat/A1","absent"],"data":"bye"}`, `200 {"results":[{"channel":"r:1","id":#8,"servers":0}]}`},
 			{`GET /v1/channels/r:1/state?prefix=p/`, `200 {"channel":"r:1","id":#8,"fields":{}}`},
 			{`GET /v1/channels/r:1/history?after=#2&limit=2`, `200 {"channel":"r:1","messages":[{"id":#3,"data":{"only":"data"}},` +
-				`{"id":#4,"set":{"m":-2,"n":5}}],"more":true,"recovered":true}`},
+				`{"id":#4,"set":{"m":-2,"n":5}}],"more":true,"recovered":true,"id":#4}`},
 		})
 	})
 }
