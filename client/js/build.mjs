@@ -22,7 +22,10 @@ const sharedErrors = (entry, extension) => ({
 });
 
 for (const [entry, platform] of Object.entries(entries)) {
-  for (const [format, extension] of [["esm", "js"], ["cjs", "cjs"]]) {
+  for (const [format, extension] of [
+    ["esm", "js"],
+    ["cjs", "cjs"],
+  ]) {
     await build({
       absWorkingDir: root,
       entryPoints: [`src/${entry}.ts`],
@@ -38,11 +41,16 @@ for (const [entry, platform] of Object.entries(entries)) {
     });
   }
 }
-execFileSync(process.execPath, [join(root, "node_modules/typescript/lib/tsc.js"), "-p", root, "--outDir", out], { stdio: "inherit" });
+execFileSync(process.execPath, [join(root, "node_modules/typescript/lib/tsc.js"), "-p", root, "--outDir", out], {
+  stdio: "inherit",
+});
 
 // CommonJS needs types of its own: those of a module of type "module" are ESM.
 for (const file of readdirSync(out, { recursive: true })) {
   if (!file.endsWith(".d.ts")) continue;
   const text = readFileSync(join(out, file), "utf8");
-  writeFileSync(join(out, file.replace(/\.ts$/, ".cts")), text.replace(/((?:from|import\() ?"\.[^"]*)\.js"/g, '$1.cjs"'));
+  writeFileSync(
+    join(out, file.replace(/\.ts$/, ".cts")),
+    text.replace(/((?:from|import\() ?"\.[^"]*)\.js"/g, '$1.cjs"'),
+  );
 }

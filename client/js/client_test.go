@@ -28,3 +28,12 @@ func TestTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestFormat checks the format of the sources, like gofmt.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "node_modules/.bin/prettier", "--check", "src", "test", "size", "build.mjs")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("run `npx prettier --write` in client/js: %v\n%s", err, out)
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"switchboard/client/js"
 )
 
-// maxSize bounds the compressed size of the client in bytes. Applications of any kind can afford it.
+// maxSize bounds the compressed size of the client, in bytes.
 const maxSize = 10_000
 
 // TestSize compresses the client, without the kit, as a web server does.

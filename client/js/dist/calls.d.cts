@@ -10,7 +10,9 @@ export declare class Calls {
     private _stopped;
     private _ref;
     _nextRef(): number;
-    /** Sends a message as soon as possible. The answer is passed on before the next message is read. */
+    /**
+     * Sends a message as soon as possible. The answer is passed on before the next message is read.
+     */
     _submit(message: Outgoing, timeout: number, resolve: (answer: Incoming) => void, reject: (error: SwitchboardError) => void): void;
     /** Starts a connection. `first` makes the calls that must be sent before those that wait. */
     _connected(send: (text: string) => void, first: () => void): void;

@@ -8,7 +8,10 @@ import type { Json, Member, Stored } from "./wire.js";
 export interface ChannelOptions {
     /** Subscribe at once. Absent: true. */
     subscribe?: boolean;
-    /** Where a new subscription starts: the last id seen; 0 is the beginning. Absent: the stored position, or now. */
+    /**
+     * Where a new subscription starts: the last id seen; 0 is the beginning. Absent: the stored
+     * position, or now.
+     */
     after?: number;
     /** Keeps `state`: all fields (true), or those that begin with a prefix. */
     state?: boolean | string;

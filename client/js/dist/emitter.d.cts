@@ -1,6 +1,9 @@
 /** The arguments of an event. */
 type Args<Events, K extends keyof Events> = Events[K] extends unknown[] ? Events[K] : never;
-/** Typed events. A handler that throws, or whose promise rejects, disturbs neither other handlers nor the caller. */
+/**
+ * Typed events. A handler that throws, or whose promise rejects, disturbs neither other handlers
+ * nor the caller.
+ */
 export declare class Emitter<Events extends object> {
     readonly _failed: (error: unknown, event: string) => void;
     /** Adds a handler. Returns a function that removes it. */

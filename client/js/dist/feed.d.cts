@@ -28,6 +28,7 @@ export declare class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEve
     readonly name: string;
     /** The last id that the handlers have seen. Undefined before the first one. */
     position: number | undefined;
-    constructor(name: string, /** @internal */ _sb: Switchboard);
+    constructor(name: string, 
+    /** @internal */ _sb: Switchboard);
 }
 export declare function infoOf(m: Incoming): MessageInfo;

@@ -1,6 +1,6 @@
 /** The client of Switchboard for browsers, Node, Deno, Bun and React Native. */
 export { Switchboard } from "./switchboard.cjs";
-export type { Connected, Disconnected, Logger, Options, SwitchboardEvents } from "./switchboard.cjs";
+export type { Connected, Disconnected, Logger, Options, SwitchboardEvents } from "./options.cjs";
 export { SwitchboardError, SignedOutError } from "./errors.cjs";
 export type { Entry, LocalCode } from "./errors.cjs";
 export type { Channel, ChannelEvents, ChannelOptions, History, Subscribed } from "./channel.cjs";

@@ -1,6 +1,6 @@
 /** The client of Switchboard for browsers, Node, Deno, Bun and React Native. */
 export { Switchboard } from "./switchboard.js";
-export type { Connected, Disconnected, Logger, Options, SwitchboardEvents } from "./switchboard.js";
+export type { Connected, Disconnected, Logger, Options, SwitchboardEvents } from "./options.js";
 export { SwitchboardError, SignedOutError } from "./errors.js";
 export type { Entry, LocalCode } from "./errors.js";
 export type { Channel, ChannelEvents, ChannelOptions, History, Subscribed } from "./channel.js";

@@ -7,7 +7,9 @@ export interface StateChange extends Changes {
     id: number;
     /** The names of the fields that differ from before. */
     names: string[];
-    /** All fields have arrived anew, because changes may have been missed. Then there are no parts. */
+    /**
+     * All fields have arrived anew, because changes may have been missed. Then there are no parts.
+     */
     full: boolean;
     /** The client that published the change, if this client may know. */
     by?: string | undefined;

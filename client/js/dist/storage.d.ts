@@ -21,7 +21,9 @@ export interface Saved {
     /** The last id handled, by channel. */
     channels?: Record<string, number>;
 }
-/** Store writes positions, several at a time. Its failures are reported and have no other effect. */
+/**
+ * Store writes positions, several at a time. Its failures are reported and have no other effect.
+ */
 export declare class Store {
     private readonly _storage;
     private readonly _key;

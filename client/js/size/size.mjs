@@ -21,7 +21,13 @@ const lines = ["| client | version | minified | gzipped |", "|---|---|---|---|"]
 for (const [name, contents] of entries) {
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: fileURLToPath(new URL(".", import.meta.url)) },
-    bundle: true, minify: true, write: false, platform: "browser", format: "esm", target: "es2020", logLevel: "error",
+    bundle: true,
+    minify: true,
+    write: false,
+    platform: "browser",
+    format: "esm",
+    target: "es2020",
+    logLevel: "error",
   });
   const text = outputFiles[0].contents;
   const gzipped = gzipSync(text, { level: 9 }).length;
@@ -31,7 +37,10 @@ const table = lines.join("\n");
 console.log(table);
 const readme = new URL("../README.md", import.meta.url);
 const text = readFileSync(readme, "utf8");
-writeFileSync(readme, text.replace(/(<!-- sizes -->\n)[^]*?(<!-- end -->)/, (_, begin, end) => `${begin}\n${table}\n\n${end}`));
+writeFileSync(
+  readme,
+  text.replace(/(<!-- sizes -->\n)[^]*?(<!-- end -->)/, (_, begin, end) => `${begin}\n${table}\n\n${end}`),
+);
 
 function kilobytes(bytes) {
   return `${(bytes / 1000).toFixed(1)} KB`;

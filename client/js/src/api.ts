@@ -25,7 +25,10 @@ export class Api {
   private readonly urls: string[];
   private at = 0;
 
-  constructor(urls: string | string[], private readonly options: ApiOptions = {}) {
+  constructor(
+    urls: string | string[],
+    private readonly options: ApiOptions = {},
+  ) {
     this.urls = [urls].flat().map((url) => url.replace(/\/+$/, ""));
   }
 
@@ -37,7 +40,11 @@ export class Api {
    * Makes a call. If an instance cannot be reached, the next call goes to the next one. The code of
    * the error is then `lost`: a call that changes something may have been executed.
    */
-  async call<Answer>(method: string, path: string, { query, body, headers, key = this.options.key, wait = 0 }: Call = {}): Promise<Answer> {
+  async call<Answer>(
+    method: string,
+    path: string,
+    { query, body, headers, key = this.options.key, wait = 0 }: Call = {},
+  ): Promise<Answer> {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) search.set(name, String(value));
     const url = `${this.urls[this.at % this.urls.length]}${path}?${search}`.replace(/\?$/, "");

@@ -6,7 +6,10 @@
 export class Backoff {
   private _failures = 0;
 
-  constructor(private readonly _min: number, private readonly _max: number) {}
+  constructor(
+    private readonly _min: number,
+    private readonly _max: number,
+  ) {}
 
   _next(): number {
     const ceiling = Math.min(this._max, this._min * 2 ** (this._failures++ + 2));

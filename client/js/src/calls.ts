@@ -1,10 +1,15 @@
 import { SwitchboardError, refusal } from "./errors.js";
 import type { Incoming, Outgoing } from "./wire.js";
 
-/** How long after its first sending a publish with a key may be repeated, in ms. It is much less than the time for which the broker knows the key. */
+/**
+ * How long after its first sending a publish with a key may be repeated, in ms. It is much less
+ * than the time for which the broker knows the key.
+ */
 const repeatWithin = 60_000;
 
-/** The broker lets 64 messages with 128 KiB wait for their answers. More would close the connection. */
+/**
+ * The broker lets 64 messages with 128 KiB wait for their answers. More would close the connection.
+ */
 const maxOpen = 48;
 const maxOpenSize = 96 << 10;
 
@@ -34,7 +39,9 @@ export class Calls {
     return ++this._ref;
   }
 
-  /** Sends a message as soon as possible. The answer is passed on before the next message is read. */
+  /**
+   * Sends a message as soon as possible. The answer is passed on before the next message is read.
+   */
   _submit(
     message: Outgoing,
     timeout: number,
@@ -42,9 +49,7 @@ export class Calls {
     reject: (error: SwitchboardError) => void,
   ): void {
     if (this._stopped) return reject(this._stopped);
-    const call: Call = {
-      ref: this._nextRef(), message, sent: false, firstSent: 0, timer: undefined, resolve, reject,
-    };
+    const call: Call = { ref: this._nextRef(), message, sent: false, firstSent: 0, timer: undefined, resolve, reject };
     if (timeout > 0) call.timer = setTimeout(() => this._timedOut(call), timeout);
     this._calls.set(call.ref, call);
     this._waiting.push(call);

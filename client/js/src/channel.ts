@@ -11,7 +11,10 @@ import type { Incoming, Json, Member, Outgoing, Stored } from "./wire.js";
 export interface ChannelOptions {
   /** Subscribe at once. Absent: true. */
   subscribe?: boolean;
-  /** Where a new subscription starts: the last id seen; 0 is the beginning. Absent: the stored position, or now. */
+  /**
+   * Where a new subscription starts: the last id seen; 0 is the beginning. Absent: the stored
+   * position, or now.
+   */
   after?: number;
   /** Keeps `state`: all fields (true), or those that begin with a prefix. */
   state?: boolean | string;
@@ -41,7 +44,10 @@ export interface History<Data> {
 }
 
 /** A channel. It stays subscribed over all reconnects, until `unsubscribe`. */
-export class Channel<Data = Json, Fields extends object = Record<string, Json>> extends Feed<Data, ChannelEvents<Data>> {
+export class Channel<Data = Json, Fields extends object = Record<string, Json>> extends Feed<
+  Data,
+  ChannelEvents<Data>
+> {
   /** @internal The subscription is wanted. */
   _wanted = false;
   private _active = false; // `subscribed` has arrived on this connection
@@ -126,7 +132,11 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   /** Adds to a whole number, within bounds, and returns the result. */
-  async add(name: keyof Fields & string, by: number, options: ChangeOptions & { min?: number; max?: number } = {}): Promise<number> {
+  async add(
+    name: keyof Fields & string,
+    by: number,
+    options: ChangeOptions & { min?: number; max?: number } = {},
+  ): Promise<number> {
     const { min, max, ...rest } = options;
     return (await this.update({ ...rest, add: { [name]: { by, min, max } as { by: number } } })).fields[name]!;
   }
@@ -141,7 +151,10 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
    * It is published under the condition that no field that was read has changed. After a conflict,
    * `change` is called again with the current values. Returns its result.
    */
-  transact<Result>(change: (fields: Draft<Fields>) => Result | Promise<Result>, options: TransactOptions = {}): Promise<Result> {
+  transact<Result>(
+    change: (fields: Draft<Fields>) => Result | Promise<Result>,
+    options: TransactOptions = {},
+  ): Promise<Result> {
     return transact(this as unknown as Channel<Json, Fields>, change, options);
   }
 
@@ -152,13 +165,17 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   /** Reads a page of the clients in the channel, without a subscription. */
-  async presence(options: { limit?: number; cursor?: string | undefined } = {}): Promise<{ clients: Member[]; count: number; users?: number; next?: string }> {
+  async presence(
+    options: { limit?: number; cursor?: string | undefined } = {},
+  ): Promise<{ clients: Member[]; count: number; users?: number; next?: string }> {
     const m = await this._ask({ type: "presence", ...options });
     return { clients: m.clients ?? [], count: m.count ?? 0, users: m.users!, next: m.next! };
   }
 
   /** Reads a page of the fields, without a subscription. */
-  async readState(options: { prefix?: string; limit?: number; cursor?: string } = {}): Promise<{ id: number; fields: Record<string, Entry>; cursor?: string }> {
+  async readState(
+    options: { prefix?: string; limit?: number; cursor?: string } = {},
+  ): Promise<{ id: number; fields: Record<string, Entry>; cursor?: string }> {
     const m = await this._ask({ type: "state", ...options });
     const fields = Object.entries(m.fields ?? {}).map(([name, f]) => [name, entryOf(f!)]);
     return { id: m.id!, fields: Object.fromEntries(fields) as Record<string, Entry>, cursor: m.cursor! };
@@ -277,7 +294,9 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     clearTimeout(this._timer);
     this._received ??= this._sb._savedPosition(this.name);
     const message: Outgoing = {
-      type: "subscribe", channel: this.name, after: this._received,
+      type: "subscribe",
+      channel: this.name,
+      after: this._received,
       presence: this._members ? true : undefined,
       state: this._selector === undefined ? undefined : this._selector || true,
       held: this._holds() || undefined,

@@ -3,7 +3,10 @@ type Handler = (...args: never[]) => unknown;
 /** The arguments of an event. */
 type Args<Events, K extends keyof Events> = Events[K] extends unknown[] ? Events[K] : never;
 
-/** Typed events. A handler that throws, or whose promise rejects, disturbs neither other handlers nor the caller. */
+/**
+ * Typed events. A handler that throws, or whose promise rejects, disturbs neither other handlers
+ * nor the caller.
+ */
 export class Emitter<Events extends object> {
   /** @internal */
   readonly _handlers = new Map<keyof Events, Set<Handler>>();
@@ -47,7 +50,10 @@ export class Emitter<Events extends object> {
     return pending;
   }
 
-  /** @internal Calls one handler. The promise is that of the handler and resolves to whether it succeeded. */
+  /**
+   * @internal Calls one handler. The promise is that of the handler and resolves to whether it
+   * succeeded.
+   */
   _run(event: keyof Events, handler: Handler, args: unknown[], done?: () => void): Promise<unknown> | undefined {
     const failed = (error: unknown) => this._failed(error, event as string);
     try {

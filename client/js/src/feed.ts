@@ -18,10 +18,7 @@ export interface Gap {
   id: number;
 }
 
-export type FeedEvents<Data> = {
-  message: [data: Data, info: MessageInfo];
-  gap: [gap: Gap];
-};
+export type FeedEvents<Data> = { message: [data: Data, info: MessageInfo]; gap: [gap: Gap] };
 
 /**
  * Feed is a queue of messages with a position. It drops messages that it has seen. It calls the
@@ -38,7 +35,10 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
   /** @internal */
   readonly _queue = new Queue();
 
-  constructor(readonly name: string, /** @internal */ readonly _sb: Switchboard) {
+  constructor(
+    readonly name: string,
+    /** @internal */ readonly _sb: Switchboard,
+  ) {
     super((error, event) => _sb._handlerFailed(error, event, name));
   }
 
@@ -67,7 +67,9 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
     this._enqueue(id, () => this._emit("gap", ...args({ after, id })), reset);
   }
 
-  /** @internal Sets the position by the answer to a subscribe or connect with `asked` as `after`. */
+  /**
+   * @internal Sets the position by the answer to a subscribe or connect with `asked` as `after`.
+   */
   _answered(asked: number | undefined, m: Incoming): void {
     const lost = asked !== undefined && m.recovered === false;
     if (m.id === undefined || (asked !== undefined && !lost)) return;

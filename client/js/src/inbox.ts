@@ -88,4 +88,3 @@ export class Inbox<Data = Json> extends Feed<Data> {
     if (this.position !== undefined) this._sb._sendAck(this.position);
   }
 }
-

@@ -12,7 +12,9 @@ export interface MemberEvents {
   change: [];
 }
 
-/** Up to this number of clients, all members are read. In larger channels only the counts are exact. */
+/**
+ * Up to this number of clients, all members are read. In larger channels only the counts are exact.
+ */
 const readAll = 1000;
 
 /** Members is a live map of the clients in a channel, by client id. */
@@ -56,7 +58,7 @@ export class Members extends Emitter<MemberEvents> {
     let complete = true;
     let count = 0;
     try {
-      for (let cursor: string | undefined; ; ) {
+      for (let cursor: string | undefined; ;) {
         const page = await this._channel.presence({ cursor });
         for (const m of page.clients) map.set(m.client, m);
         count = page.count;
@@ -93,7 +95,8 @@ export class Members extends Emitter<MemberEvents> {
     if (m.type === "join") this._join({ client: m.client!, user: m.user, info: m.info as unknown } as Member);
     else if (m.type === "leave") this._leave(m.client!);
     else {
-      if (m.clients) return this._replace(new Map(m.clients.map((c) => [c.client, c])), m.count ?? m.clients.length, true);
+      if (m.clients)
+        return this._replace(new Map(m.clients.map((c) => [c.client, c])), m.count ?? m.clients.length, true);
       m.joined?.forEach((c) => this._join(c));
       m.left?.forEach((c) => this._leave(c.client));
       this.complete = m.count === this._map.size;

@@ -65,5 +65,9 @@ function apply(fields: Map<string, Entry>, id: number, c: Changes): void {
 
 /** namesIn returns the names of the fields that changes are about, without those of `cleared`. */
 export function namesIn(c: Changes): string[] {
-  return [...new Set([c.gone, c.set, c.until, c.away].flatMap((part) => Object.keys(part ?? {})).concat(c.del ?? [], c.back ?? []))];
+  return [
+    ...new Set(
+      [c.gone, c.set, c.until, c.away].flatMap((part) => Object.keys(part ?? {})).concat(c.del ?? [], c.back ?? []),
+    ),
+  ];
 }

@@ -9,7 +9,9 @@ export interface StateChange extends Changes {
   id: number;
   /** The names of the fields that differ from before. */
   names: string[];
-  /** All fields have arrived anew, because changes may have been missed. Then there are no parts. */
+  /**
+   * All fields have arrived anew, because changes may have been missed. Then there are no parts.
+   */
   full: boolean;
   /** The client that published the change, if this client may know. */
   by?: string | undefined;
@@ -107,6 +109,19 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
     names.push(...namesIn(m).filter((name) => !names.includes(name)));
     if (!names.length && !m.cleared) return;
     const { by, data, cleared, gone, del, set, until, away, back } = m;
-    return this._emit("change", { id: this.id, names, full: false, by, data, cleared, gone, del, set, until, away, back });
+    return this._emit("change", {
+      id: this.id,
+      names,
+      full: false,
+      by,
+      data,
+      cleared,
+      gone,
+      del,
+      set,
+      until,
+      away,
+      back,
+    });
   }
 }

@@ -23,7 +23,9 @@ export interface Saved {
 /** How long a change may wait before it is written, in ms. */
 const writeDelay = 100;
 
-/** Store writes positions, several at a time. Its failures are reported and have no other effect. */
+/**
+ * Store writes positions, several at a time. Its failures are reported and have no other effect.
+ */
 export class Store {
   private _timer: ReturnType<typeof setTimeout> | undefined;
 

@@ -2,78 +2,16 @@ import { Backoff } from "./backoff.js";
 import { Calls } from "./calls.js";
 import { canDrawSecrets, randomText } from "./change.js";
 import { Channel, type ChannelOptions } from "./channel.js";
-import { Connection, type End, type SocketClass, type Times } from "./connection.js";
+import { Connection, type End, type SocketClass } from "./connection.js";
 import { Emitter } from "./emitter.js";
 import { SignedOutError, SwitchboardError } from "./errors.js";
 import { Feed } from "./feed.js";
 import { Inbox } from "./inbox.js";
-import { Store, type Saved, type Storage } from "./storage.js";
-import { Tokens, type TokenSource } from "./token.js";
+import type { Logger, Options, SwitchboardEvents } from "./options.js";
+import { Store, type Saved } from "./storage.js";
+import { Tokens } from "./token.js";
 import { User } from "./user.js";
 import type { CloseCode, Incoming, Json, Outgoing } from "./wire.js";
-
-export interface Logger {
-  debug?(text: string): unknown;
-  info?(text: string): unknown;
-  warn?(text: string): unknown;
-}
-
-export interface Options extends Partial<Times> {
-  /** A token, or a function that returns a new one. Absent: an open broker. */
-  token?: TokenSource;
-  /** The name of this device. Absent or "auto": a random one, kept in `storage`. */
-  client?: string;
-  /** The user, in an open broker only. */
-  user?: string;
-  /** What other clients see of this one, in an open broker only. */
-  info?: Json;
-  /** "auto": the broker removes a message of the inbox when it has sent it. Absent: "client". */
-  ack?: "client" | "auto";
-  /** The WebSocket class. Absent: the global one. Node before 22 needs that of the package `ws`. */
-  WebSocket?: SocketClass;
-  /** Keeps positions and the client id, for example in localStorage. Absent: nothing is kept. */
-  storage?: Storage;
-  /** The key in `storage`. Absent: "switchboard". */
-  storageKey?: string;
-  /** Receives reconnects and the like, for example `console`. Absent: nothing is logged. */
-  logger?: Logger;
-  /** The longest wait for an answer in ms, 0 for no limit. Absent: 30,000. */
-  timeout?: number;
-  /** The bounds in ms of the random delay before a reconnect. Absent: 200 and 20,000. */
-  backoffMin?: number;
-  backoffMax?: number;
-  /** false: connect with `connect()`. Absent: at once. */
-  autoConnect?: boolean;
-}
-
-/** A connection that was accepted. */
-export interface Connected {
-  url: string;
-  /** The client id, with the user. */
-  client: string;
-  user: string | undefined;
-  server: string;
-  /** The number of messages that waited in the inbox. */
-  queued: number;
-}
-
-/** A connection or an attempt that has ended. */
-export interface Disconnected {
-  code: CloseCode | "lost" | "token";
-  message: string;
-  /** The time until the next attempt, in ms. */
-  retryIn: number;
-}
-
-export interface SwitchboardEvents {
-  connecting: [url: string];
-  connected: [connected: Connected];
-  disconnected: [disconnected: Disconnected];
-  /** There will be no further attempt: `close` was called, or the broker forbids it. */
-  closed: [reason: { code: CloseCode | "closed" | "token"; message: string }];
-  /** A handler has thrown, a token could not be renewed, or the storage has failed. */
-  error: [error: unknown, context: { event: string; channel?: string | undefined }];
-}
 
 /** The time after which a connection counts as good, and the backoff starts again, in ms. */
 const minUptime = 10_000;
@@ -123,7 +61,12 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     this._next = Math.floor(Math.random() * this._urls.length);
     this._tokens = new Tokens(options.token);
     this._backoff = this._newBackoff();
-    this._store = new Store(options.storage, options.storageKey ?? "switchboard", () => this._snapshot(), (e) => this._report(e, "storage"));
+    this._store = new Store(
+      options.storage,
+      options.storageKey ?? "switchboard",
+      () => this._snapshot(),
+      (e) => this._report(e, "storage"),
+    );
     if (options.autoConnect !== false) queueMicrotask(() => this.phase === "idle" && this.connect());
   }
 
@@ -159,8 +102,13 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     }
   }
 
-  /** A channel, subscribed at once unless `subscribe` is false. The same name is the same channel. */
-  channel<Data = Json, Fields extends object = Record<string, Json>>(name: string, options: ChannelOptions = {}): Channel<Data, Fields> {
+  /**
+   * A channel, subscribed at once unless `subscribe` is false. The same name is the same channel.
+   */
+  channel<Data = Json, Fields extends object = Record<string, Json>>(
+    name: string,
+    options: ChannelOptions = {},
+  ): Channel<Data, Fields> {
     let channel = this._channels.get(name);
     if (!channel) this._channels.set(name, (channel = new Channel(name, this)));
     channel._configure(options);
@@ -240,7 +188,10 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     else console.error(error);
   }
 
-  /** @internal Ends the connection until the handlers of a channel have caught up. The broker keeps the rest. */
+  /**
+   * @internal Ends the connection until the handlers of a channel have caught up. The broker keeps
+   * the rest.
+   */
   _waits(length: number): void {
     if (length > maxWaiting && this._isConnected) {
       this._ended({ code: "lost", message: "the handlers are too slow", reconnect: true, afterMs: 0 });
@@ -273,7 +224,9 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     try {
       this._connection = new Connection(
         this._o.WebSocket ?? (globalThis as unknown as { WebSocket: SocketClass }).WebSocket,
-        url, this._hello(token), { connectTimeout, pingAfter, pingTimeout },
+        url,
+        this._hello(token),
+        { connectTimeout, pingAfter, pingTimeout },
         (m) => this._receive(m, url),
         (end) => this._ended(end),
       );
@@ -292,9 +245,17 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     const anonymous = token === undefined && user === undefined;
     if (anonymous && canDrawSecrets()) this._saved!.secret ??= randomText();
     return {
-      type: "connect", ref: this._calls._nextRef(), token, user, info, ack, client: name,
+      type: "connect",
+      ref: this._calls._nextRef(),
+      token,
+      user,
+      info,
+      ack,
+      client: name,
       secret: anonymous ? this._saved!.secret : undefined,
-      after: this.all._received, instance: this._instance, attempt: this._attempt,
+      after: this.all._received,
+      instance: this._instance,
+      attempt: this._attempt,
     };
   }
 
@@ -324,9 +285,12 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     this.all._answered(this.all._received, m);
     this.inbox._ack();
     this._log("info", `connected to ${url} as ${client}`);
-    this._calls._connected((text) => this._connection!._sendText(text), () => {
-      for (const channel of this._channels.values()) channel._connected();
-    });
+    this._calls._connected(
+      (text) => this._connection!._sendText(text),
+      () => {
+        for (const channel of this._channels.values()) channel._connected();
+      },
+    );
     this._emit("connected", { url, client, user: m.user, server: m.server!, queued: m.queued ?? 0 });
   }
 
@@ -410,6 +374,6 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     const page = typeof document === "undefined" ? undefined : document;
     on(page && globalThis, "online", () => this.wake());
     on(page && globalThis, "pagehide", () => void this._store._flush());
-    on(page, "visibilitychange", () => page!.visibilityState === "visible" ? this.wake() : void this._store._flush());
+    on(page, "visibilitychange", () => (page!.visibilityState === "visible" ? this.wake() : void this._store._flush()));
   }
 }

@@ -41,10 +41,13 @@ export async function transact<Fields extends object, Result>(
       const fields = error instanceof SwitchboardError && error.code === "conflict" ? error.fields : undefined;
       // A refusal shows each field whose condition is not met, if this client may read it. A field
       // that meets it is held by another user, and another attempt would not help.
-      const read = Object.keys(fields ?? {}).filter((name) => name in conditions && (fields![name]?.id ?? 0) !== conditions[name]);
+      const read = Object.keys(fields ?? {}).filter(
+        (name) => name in conditions && (fields![name]?.id ?? 0) !== conditions[name],
+      );
       if (!read.length || attempt === attempts) throw error;
       for (const name of read) newer.set(name, fields![name]!);
-      if (read.some((name) => fields![name] && fields![name].value === undefined)) await refresh(channel as unknown as Channel, read, newer);
+      if (read.some((name) => fields![name] && fields![name].value === undefined))
+        await refresh(channel as unknown as Channel, read, newer);
       await new Promise((resolve) => setTimeout(resolve, backoff._next()));
     }
   }
@@ -65,7 +68,10 @@ class Recorder {
   private readonly _copies = new Map<string, Json>(); // of objects that were read: they may be modified
   private readonly _written = new Map<string, Json>(); // undefined: removed
 
-  constructor(private readonly _state: State, private readonly _newer: Map<string, Entry | null>) {
+  constructor(
+    private readonly _state: State,
+    private readonly _newer: Map<string, Entry | null>,
+  ) {
     this._proxy = new Proxy(Object.create(null) as object, {
       get: (_, name) => this._get(name),
       has: (_, name) => this._get(name) !== undefined,
@@ -82,7 +88,7 @@ class Recorder {
   private _current(name: string): Entry | undefined {
     const shown = this._state.entry(name);
     const newer = this._newer.get(name);
-    return newer === undefined || (newer && shown && shown.id > newer.id) ? shown : newer ?? undefined;
+    return newer === undefined || (newer && shown && shown.id > newer.id) ? shown : (newer ?? undefined);
   }
 
   private _get(name: string | symbol): Json {

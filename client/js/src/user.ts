@@ -10,14 +10,20 @@ export interface UserEvents {
   unsubscribed: [error: SwitchboardError];
 }
 
-/** Whether a user is online: with a connection on any device, or with the last one lost for less than 5 s. */
+/**
+ * Whether a user is online: with a connection on any device, or with the last one lost for less
+ * than 5 s.
+ */
 export class User extends Emitter<UserEvents> {
   /** Undefined until it is known. After a connection is lost it keeps the last value. */
   online: boolean | undefined;
   private readonly _channel: Channel;
 
   /** @internal */
-  constructor(readonly name: string, sb: Switchboard) {
+  constructor(
+    readonly name: string,
+    sb: Switchboard,
+  ) {
     super((error, event) => sb._handlerFailed(error, event, name));
     this._channel = sb.channel(`$user:${name}`);
     let joined = false;
@@ -28,7 +34,10 @@ export class User extends Emitter<UserEvents> {
     this._channel.on("subscribed", () => {
       joined = false;
       // A `join` follows at once if the user is online. Whatever answers later comes after it.
-      sb._call({ type: "ping" }).then(() => this._set(joined), () => {});
+      sb._call({ type: "ping" }).then(
+        () => this._set(joined),
+        () => {},
+      );
     });
     this._channel.on("unsubscribed", (error) => this._emit("unsubscribed", error));
   }

@@ -35,7 +35,15 @@ export type CloseCode =
 
 /** The codes with which the broker closes a WebSocket, from 4001. */
 export const closeCodes: readonly CloseCode[] = [
-  "draining", "superseded", "unauthorized", "expired", "disconnected", "bad_request", "slow", "idle", "overloaded",
+  "draining",
+  "superseded",
+  "unauthorized",
+  "expired",
+  "disconnected",
+  "bad_request",
+  "slow",
+  "idle",
+  "overloaded",
 ];
 
 /** A field on the wire: its id, value, end, and whether its owners have left. */

@@ -25,15 +25,28 @@ test("answers find their calls", async () => {
 
 test("a refusal has its facts", async () => {
   const { sb, socket } = await connected();
-  const refused = sb.channel("c", { subscribe: false }).set("x", 1).catch((error: unknown) => error);
+  const refused = sb
+    .channel("c", { subscribe: false })
+    .set("x", 1)
+    .catch((error: unknown) => error);
   socket.answer("publish", {
-    type: "error", code: "full", message: "too many", group: "seat/", max: 1, fields: { "seat/1": [5, "amy", 99, "away"], x: null },
+    type: "error",
+    code: "full",
+    message: "too many",
+    group: "seat/",
+    max: 1,
+    fields: { "seat/1": [5, "amy", 99, "away"], x: null },
   });
   const error = (await refused) as SwitchboardError;
   assert.ok(error instanceof SwitchboardError);
   assert.deepEqual(
     { code: error.code, group: error.group, max: error.max, fields: error.fields },
-    { code: "full", group: "seat/", max: 1, fields: { "seat/1": { id: 5, value: "amy", until: 99, away: true }, x: null } },
+    {
+      code: "full",
+      group: "seat/",
+      max: 1,
+      fields: { "seat/1": { id: 5, value: "amy", until: 99, away: true }, x: null },
+    },
   );
 });
 
@@ -92,7 +105,9 @@ test("after a lost connection, what changes nothing and what has a key is repeat
 
 test("a publish with a key is not repeated after a minute", async () => {
   const { sb, socket } = await connected({ timeout: 0, pingAfter: 1e9 });
-  const call = assert.rejects(sb.channel("c", { subscribe: false }).publish(1, { key: "k" }), { code: "unknown_outcome" });
+  const call = assert.rejects(sb.channel("c", { subscribe: false }).publish(1, { key: "k" }), {
+    code: "unknown_outcome",
+  });
   tick(60_001);
   socket.end();
   await call;

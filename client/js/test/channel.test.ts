@@ -77,7 +77,10 @@ test("a handler that throws is isolated", async () => {
   channel.on("message", () => Promise.reject(new Error("async")));
   socket.receive(message(11));
   await settle();
-  assert.deepEqual(errors.map((e) => (e as Error).message), ["sync", "async"]);
+  assert.deepEqual(
+    errors.map((e) => (e as Error).message),
+    ["sync", "async"],
+  );
   assert.deepEqual([seen, channel.position], [[11], 11]);
 });
 
@@ -148,7 +151,10 @@ test("all has a position of its own", async () => {
   tick(20_000);
   await settle();
   assert.equal(FakeSocket.last.connect({ id: 150 }).after, 101);
-  FakeSocket.last.receive({ type: "gap", channel: "$all", after: 101, id: 140 }, { type: "message", channel: "$all", id: 141, data: "b" });
+  FakeSocket.last.receive(
+    { type: "gap", channel: "$all", after: 101, id: 140 },
+    { type: "message", channel: "$all", id: 141, data: "b" },
+  );
   assert.deepEqual(seen, ["a", "gap 101 140", "b"]);
 });
 

@@ -97,9 +97,17 @@ test("an absurd delay is bounded", async () => {
 
 test("the close codes say whether to reconnect", async () => {
   const want: Record<number, string> = {
-    4001: "draining again", 4002: "superseded closed", 4003: "unauthorized closed", 4004: "expired closed",
-    4005: "disconnected closed", 4006: "bad_request closed", 4007: "slow again", 4008: "idle again",
-    4009: "overloaded again", 1006: "lost again", 1009: "lost again",
+    4001: "draining again",
+    4002: "superseded closed",
+    4003: "unauthorized closed",
+    4004: "expired closed",
+    4005: "disconnected closed",
+    4006: "bad_request closed",
+    4007: "slow again",
+    4008: "idle again",
+    4009: "overloaded again",
+    1006: "lost again",
+    1009: "lost again",
   };
   for (const [code, end] of Object.entries(want)) {
     const { sb } = await connected({ client: "phone" });

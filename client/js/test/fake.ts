@@ -88,7 +88,10 @@ export async function settle(): Promise<void> {
 }
 
 /** Returns a client that has dialled. Its errors are in `errors`. */
-export async function dialled(options: Options = {}, urls: string | string[] = "ws://a/ws"): Promise<{ sb: Switchboard; errors: unknown[] }> {
+export async function dialled(
+  options: Options = {},
+  urls: string | string[] = "ws://a/ws",
+): Promise<{ sb: Switchboard; errors: unknown[] }> {
   const sb = new Switchboard(urls, { WebSocket: FakeSocket, ...options });
   const errors: unknown[] = [];
   sb.on("error", (error) => errors.push(error));
@@ -97,7 +100,9 @@ export async function dialled(options: Options = {}, urls: string | string[] = "
 }
 
 /** Returns a connected client. */
-export async function connected(options: Options = {}): Promise<{ sb: Switchboard; errors: unknown[]; socket: FakeSocket }> {
+export async function connected(
+  options: Options = {},
+): Promise<{ sb: Switchboard; errors: unknown[]; socket: FakeSocket }> {
   const client = await dialled(options);
   FakeSocket.last.connect();
   return { ...client, socket: FakeSocket.last };

@@ -25,12 +25,18 @@ test("members are the pages, and then joins and leaves", async () => {
   socket.receive({ type: "leave", channel: "c", client: "b" }, { type: "join", channel: "c", client: "d", user: "u" });
   socket.answer("presence", { type: "presence", count: 3, clients: [{ client: "a" }, { client: "b" }], next: "2" });
   await settle();
-  assert.equal(socket.answer("presence", { type: "presence", count: 3, clients: [{ client: "c", here: 5 }] }).cursor, "2");
+  assert.equal(
+    socket.answer("presence", { type: "presence", count: 3, clients: [{ client: "c", here: 5 }] }).cursor,
+    "2",
+  );
   await settle();
   assert.deepEqual(names(members), ["a", "c", "d"]);
   assert.equal(members.get("d")?.user, "u");
   assert.equal(members.complete, true);
-  socket.receive({ type: "here", channel: "c", client: "d", data: { x: 1 } }, { type: "here", channel: "c", client: "c", data: null });
+  socket.receive(
+    { type: "here", channel: "c", client: "d", data: { x: 1 } },
+    { type: "here", channel: "c", client: "c", data: null },
+  );
   socket.receive({ type: "here", channel: "c", client: "unknown", data: 1 });
   assert.deepEqual(seen, ["+a", "+b", "+c", "c=5", "-b", "+d", 'd={"x":1}', "c=undefined"]);
 });

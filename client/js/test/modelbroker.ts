@@ -7,7 +7,7 @@ export function random(seed: number): (n: number) => number {
     seed = (seed + 0x6d2b79f5) | 0;
     let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return (((t ^ (t >>> 14)) >>> 0) * n) / 2 ** 32 | 0;
+    return ((((t ^ (t >>> 14)) >>> 0) * n) / 2 ** 32) | 0;
   };
 }
 

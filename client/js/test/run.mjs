@@ -1,4 +1,5 @@
-// Bundles the tests into the directory that is given as the argument, and runs them with node --test.
+// Bundles the tests into the directory that is given as the argument, and runs them with node
+// --test.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -21,5 +22,9 @@ await build({
   logLevel: "warning",
 });
 const files = tests.map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
-const { status } = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-reporter=spec", "--test-concurrency=2", ...files], { stdio: "inherit" });
+const { status } = spawnSync(
+  process.execPath,
+  ["--enable-source-maps", "--test", "--test-reporter=spec", "--test-concurrency=2", ...files],
+  { stdio: "inherit" },
+);
 process.exit(status ?? 1);

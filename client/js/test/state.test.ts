@@ -7,8 +7,14 @@ import { FakeSocket, connected, reconnect, settle, stopClock } from "./fake.js";
 beforeEach(stopClock);
 afterEach(() => mock.timers.reset());
 
-const page = (id: number, fields: Record<string, WireField>, more?: boolean, first = true) =>
-  ({ type: "state", channel: "c", id, fields, first, more: more! });
+const page = (id: number, fields: Record<string, WireField>, more?: boolean, first = true) => ({
+  type: "state",
+  channel: "c",
+  id,
+  fields,
+  first,
+  more: more!,
+});
 
 async function subscribed() {
   const { sb, socket } = await connected();
@@ -41,9 +47,15 @@ test("the map shows complete states only", async () => {
     { type: "message", channel: "c", id: 14, cleared: true, set: { z: 1 } },
   );
   assert.deepEqual(seen, [["both", "y"]]);
-  assert.deepEqual(changes.map((c) => [c.id, c.full, c.names.join()]), [
-    [10, true, "a,b"], [11, false, "a"], [12, false, "b"], [14, false, "a,z"],
-  ]);
+  assert.deepEqual(
+    changes.map((c) => [c.id, c.full, c.names.join()]),
+    [
+      [10, true, "a,b"],
+      [11, false, "a"],
+      [12, false, "b"],
+      [14, false, "a,z"],
+    ],
+  );
   assert.equal(changes[1]!.by, "amy");
   assert.deepEqual([Object.fromEntries(state), state.id, channel.position], [{ z: 1 }, 14, 14]);
 });

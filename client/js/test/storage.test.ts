@@ -8,7 +8,11 @@ afterEach(() => mock.timers.reset());
 /** A storage with the methods of localStorage. */
 function memory() {
   const values = new Map<string, string>();
-  return { values, getItem: (key: string) => values.get(key) ?? null, setItem: (key: string, value: string) => void values.set(key, value) };
+  return {
+    values,
+    getItem: (key: string) => values.get(key) ?? null,
+    setItem: (key: string, value: string) => void values.set(key, value),
+  };
 }
 
 test("the next process continues where the handlers of the last one were", async () => {
@@ -16,11 +20,16 @@ test("the next process continues where the handlers of the last one were", async
   const { sb, socket } = await connected({ storage });
   const hold: (() => void)[] = [];
   sb.inbox.on("message", () => {});
-  sb.channel("c").on("message", (data) => (data === 12 ? new Promise<void>((resolve) => hold.push(resolve)) : undefined));
+  sb.channel("c").on("message", (data) =>
+    data === 12 ? new Promise<void>((resolve) => hold.push(resolve)) : undefined,
+  );
   await settle();
   socket.subscribed();
   socket.receive({ type: "message", id: 5, data: 5 }, { type: "message", channel: "$all", id: 101, data: 1 });
-  socket.receive({ type: "message", channel: "c", id: 11, data: 11 }, { type: "message", channel: "c", id: 12, data: 12 });
+  socket.receive(
+    { type: "message", channel: "c", id: 11, data: 11 },
+    { type: "message", channel: "c", id: 12, data: 12 },
+  );
   await settle();
   tick(100);
   const name = JSON.parse(storage.values.get("switchboard")!).name as string;
@@ -56,7 +65,10 @@ test("the secret is kept; another client option starts anew", async () => {
 
 test("a storage with get and set, that is asynchronous", async () => {
   const values = new Map<string, string>();
-  const storage = { get: async (key: string) => values.get(key), set: async (key: string, value: string) => void values.set(key, value) };
+  const storage = {
+    get: async (key: string) => values.get(key),
+    set: async (key: string, value: string) => void values.set(key, value),
+  };
   const { sb } = await connected({ storage, storageKey: "mine" });
   await sb.close();
   assert.match(values.get("mine")!, /"client":"c-1"/);

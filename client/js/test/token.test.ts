@@ -6,7 +6,10 @@ import { FakeSocket, dialled, settle, stopClock, tick } from "./fake.js";
 beforeEach(stopClock);
 afterEach(() => mock.timers.reset());
 
-/** A token that was signed now on a clock that is `skew` seconds ahead, and lives for `life` seconds. */
+/**
+ * A token that was signed now on a clock that is `skew` seconds ahead, and lives for `life`
+ * seconds.
+ */
 function token(life: number, skew = 0, claims = {}): string {
   const iat = Date.now() / 1000 + skew;
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");

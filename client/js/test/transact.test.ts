@@ -20,7 +20,13 @@ async function room() {
   void channel.state;
   await settle();
   FakeSocket.last.subscribed();
-  FakeSocket.last.receive({ type: "state", channel: "room", id: 10, first: true, fields: { turn: [3, "amy"], moves: [4, [1]] } });
+  FakeSocket.last.receive({
+    type: "state",
+    channel: "room",
+    id: 10,
+    first: true,
+    fields: { turn: [3, "amy"], moves: [4, [1]] },
+  });
   return channel;
 }
 
@@ -42,7 +48,10 @@ test("what is read becomes a condition, what is written a change", async () => {
     [(s: Draft<Fields>) => void (s.done ||= true), { set: { done: true }, del: [], if: { done: 0 } }],
     [(s: Draft<Fields>) => delete s.turn, { set: {}, del: ["turn"], if: {} }],
     [(s: Draft<Fields>) => void ("done" in s || (s.turn = "x")), { set: { turn: "x" }, del: [], if: { done: 0 } }],
-    [(s: Draft<Fields>) => void (s.done = Object.keys(s).length === 2), { set: { done: true }, del: [], if: { turn: 3, moves: 4 } }],
+    [
+      (s: Draft<Fields>) => void (s.done = Object.keys(s).length === 2),
+      { set: { done: true }, del: [], if: { turn: 3, moves: 4 } },
+    ],
     [(s: Draft<Fields>) => s.moves!.length, undefined],
   ] as const) {
     assert.deepEqual(JSON.parse(JSON.stringify((await run(change)).sent ?? null)), want ?? null, String(change));
@@ -58,7 +67,10 @@ test("after a conflict it runs again with the current values", async () => {
   });
   await settle();
   const first = FakeSocket.last.answer("publish", {
-    type: "error", code: "conflict", message: "no", fields: { turn: [20, "cat"], done: [19, true] },
+    type: "error",
+    code: "conflict",
+    message: "no",
+    fields: { turn: [20, "cat"], done: [19, true] },
   });
   await settle();
   tick(250);
@@ -92,7 +104,10 @@ test("other refusals, and a field that another user holds, are errors", async ()
     { code: "conflict", fields: {} },
   ];
   for (const refusal of refusals) {
-    const done = assert.rejects((await room()).transact((s) => (s.turn = `${s.turn}!`)), { code: refusal.code! });
+    const done = assert.rejects(
+      (await room()).transact((s) => (s.turn = `${s.turn}!`)),
+      { code: refusal.code! },
+    );
     await settle();
     FakeSocket.last.answer("publish", { type: "error", message: "no", ...refusal });
     await done;
@@ -101,7 +116,10 @@ test("other refusals, and a field that another user holds, are errors", async ()
 
 test("it fails if the state may not be read", async () => {
   const { sb } = await connected();
-  const done = assert.rejects(sb.channel("room", { subscribe: false }).transact(() => {}), { code: "forbidden" });
+  const done = assert.rejects(
+    sb.channel("room", { subscribe: false }).transact(() => {}),
+    { code: "forbidden" },
+  );
   await settle();
   FakeSocket.last.answer("subscribe", { type: "error", code: "forbidden", message: "no" });
   await done;

@@ -41,7 +41,9 @@ export interface HoldRequest {
 export declare class Holds {
     private readonly sb;
     constructor(sb: Switchboard);
-    /** Holds all of the places, or none. A `conflict` has `data.taken`, the seats that are not free. */
+    /**
+     * Holds all of the places, or none. A `conflict` has `data.taken`, the seats that are not free.
+     */
     take(resource: string, request: HoldRequest): Promise<Hold>;
     renew(resource: string, id: string): Promise<Hold>;
     /** Ends a hold or a sale of the user. */

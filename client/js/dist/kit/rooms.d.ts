@@ -104,7 +104,9 @@ export declare class Rooms {
     constructor(sb: Switchboard);
     /** Makes a room whose owner and first member is this user, and follows it. */
     create(room: NewRoom): Promise<Room>;
-    /** Makes this user a member, and follows the room. Refusals: not_found, bad_code, locked, full. */
+    /**
+     * Makes this user a member, and follows the room. Refusals: not_found, bad_code, locked, full.
+     */
     join(room: string, options?: {
         nickname?: string;
         code?: string;

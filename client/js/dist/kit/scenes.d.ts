@@ -88,8 +88,9 @@ export declare class Scenes {
 /** A scene, kept up to date. */
 export declare class Scene extends View {
     readonly id: string;
-    readonly avatar?: string | undefined;
-    constructor(sb: Switchboard, id: string, /** The avatar of this client. */ avatar?: string | undefined);
+    /** The avatar of this client. */ readonly avatar?: string | undefined;
+    constructor(sb: Switchboard, id: string, 
+    /** The avatar of this client. */ avatar?: string | undefined);
     /** The scene, undefined if it does not exist. */
     get info(): Omit<SceneInfo, "id" | "count" | "version" | "created"> | undefined;
     /** The avatars that are here, online or offline. */

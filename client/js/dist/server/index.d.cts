@@ -1,4 +1,6 @@
-/** The client of the HTTP API, tokens and signatures, for backends in Node, Deno, Bun and workers. */
+/**
+ * The client of the HTTP API, tokens and signatures, for backends in Node, Deno, Bun and workers.
+ */
 export { Backend } from "./backend.cjs";
 export type { BackendOptions, CallOptions } from "./backend.cjs";
 export type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo, UserClient, } from "./answers.cjs";

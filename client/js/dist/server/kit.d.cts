@@ -32,7 +32,9 @@ export interface ResourceSettings {
 }
 export type HeldResource = Resource;
 export type AvatarRecord = Avatar;
-/** The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md. */
+/**
+ * The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md.
+ */
 export declare class Kit {
     private readonly backend;
     constructor(backend: Backend);
@@ -55,7 +57,9 @@ export declare class Kit {
         room: string;
         numbers: Record<string, number>;
     }>;
-    /** Makes a user a member, on a client that is connected; without a client, it reserves the place. */
+    /**
+     * Makes a user a member, on a client that is connected; without a client, it reserves the place.
+     */
     joinRoom(room: string, join: {
         user: string;
         client?: string;

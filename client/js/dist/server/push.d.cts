@@ -19,13 +19,19 @@ export type Target = {
 /** A push: data for a target, or a change of the fields of channels. */
 export type Push = Target & Omit<Change, "timeout" | "key" | "if"> & {
     data?: Json;
-    /** The same key to the same target within 10 min returns the first id. With a key, a failed call is repeated. */
+    /**
+     * The same key to the same target within 10 min returns the first id. With a key, a failed call
+     * is repeated.
+     */
     key?: string;
     /** Of fields: conditions. */
     if?: Record<string, number | true>;
     /** Parents of fields: a field ends with its parent. */
     of?: Record<string, string>;
-    /** Of users and clients: seconds after which your backend receives an event if no device has acknowledged it. */
+    /**
+     * Of users and clients: seconds after which your backend receives an event if no device has
+     * acknowledged it.
+     */
     notify_after?: number;
     /** Of users: the first acknowledgement withdraws it from the other devices. */
     first?: boolean;
@@ -61,7 +67,9 @@ export interface PushResult {
     duplicate?: boolean;
     error?: PushError;
 }
-/** The answer to a push. Several targets are accepted or refused one by one: look at each `error`. */
+/**
+ * The answer to a push. Several targets are accepted or refused one by one: look at each `error`.
+ */
 export interface PushAnswer {
     results: PushResult[];
 }

@@ -3,7 +3,9 @@ import type { Json } from "../wire.js";
 export type SignedHeaders = {
     get(name: string): string | null;
 } | Record<string, string | string[] | undefined>;
-/** An event of a webhook. Drop events whose `id` you have seen; ignore types that you do not know. */
+/**
+ * An event of a webhook. Drop events whose `id` you have seen; ignore types that you do not know.
+ */
 export type WebhookEvent = {
     id: string;
     at: number;
@@ -57,7 +59,10 @@ export interface BackendRequest<Query = Json> {
  * secrets must fit. `tolerance` is the accepted age in seconds; absent: 300.
  */
 export declare function verifySignature(secrets: string | string[], headers: SignedHeaders, body: string | Uint8Array, tolerance?: number): Promise<boolean>;
-/** Returns the JSON of a signed body: {events: WebhookEvent[]} or a BackendRequest. It throws if the signature is not valid. */
+/**
+ * Returns the JSON of a signed body: {events: WebhookEvent[]} or a BackendRequest. It throws if the
+ * signature is not valid.
+ */
 export declare function parseSigned<Body = {
     events: WebhookEvent[];
 }>(secrets: string | string[], headers: SignedHeaders, body: string | Uint8Array, tolerance?: number): Promise<Body>;

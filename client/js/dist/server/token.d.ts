@@ -12,7 +12,10 @@ export interface TokenClaims {
     iss?: string;
     [claim: string]: Json;
 }
-/** Returns a token, signed with HS256. `expiresIn` is in seconds; absent: 300. The secret has at least 32 bytes. */
+/**
+ * Returns a token, signed with HS256. `expiresIn` is in seconds; absent: 300. The secret has at
+ * least 32 bytes.
+ */
 export declare function signToken(secret: string | Uint8Array, claims: TokenClaims, options?: {
     expiresIn?: number;
     kid?: string;

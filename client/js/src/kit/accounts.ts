@@ -35,7 +35,10 @@ export interface AccountsOptions extends ApiOptions {
 export class Accounts {
   private readonly api: Api;
 
-  constructor(url: string, private readonly options: AccountsOptions = {}) {
+  constructor(
+    url: string,
+    private readonly options: AccountsOptions = {},
+  ) {
     this.api = new Api(url, options);
   }
 
@@ -69,7 +72,10 @@ export class Session {
   private renewAt = 0;
   private renewing: Promise<void> | undefined;
 
-  constructor(private readonly api: Api, private readonly options: AccountsOptions) {}
+  constructor(
+    private readonly api: Api,
+    private readonly options: AccountsOptions,
+  ) {}
 
   /** A token that is valid, renewed if it is not for long. Give it to Switchboard. */
   async token(): Promise<string> {

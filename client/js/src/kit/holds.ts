@@ -45,7 +45,9 @@ export interface HoldRequest {
 export class Holds {
   constructor(private readonly sb: Switchboard) {}
 
-  /** Holds all of the places, or none. A `conflict` has `data.taken`, the seats that are not free. */
+  /**
+   * Holds all of the places, or none. A `conflict` has `data.taken`, the seats that are not free.
+   */
   take(resource: string, request: HoldRequest): Promise<Hold> {
     return this.sb.call("hold.hold", { resource, ...request });
   }

@@ -123,7 +123,9 @@ export class Rooms {
     return new Room(this.sb, info.id, info.channel, info.n!, info.code).ready();
   }
 
-  /** Makes this user a member, and follows the room. Refusals: not_found, bad_code, locked, full. */
+  /**
+   * Makes this user a member, and follows the room. Refusals: not_found, bad_code, locked, full.
+   */
   async join(room: string, options: { nickname?: string; code?: string } = {}): Promise<Room> {
     return this.follow(await this.sb.call<Joined>("room.join", { room, ...options }));
   }

@@ -52,7 +52,10 @@ export class Scenes {
   }
 
   /** Changes an avatar. With a `version`, only if it has it. */
-  patchAvatar(avatar: string, patch: { version?: number; name?: string; figure?: string; data?: Json }): Promise<Avatar> {
+  patchAvatar(
+    avatar: string,
+    patch: { version?: number; name?: string; figure?: string; data?: Json },
+  ): Promise<Avatar> {
     return this.sb.call("avatar.patch", { avatar, ...patch });
   }
 
@@ -61,7 +64,12 @@ export class Scenes {
   }
 
   /** A page of the scenes of a world. */
-  list(query: { world: string; status?: string; cursor?: string; limit?: number }): Promise<{ scenes: SceneInfo[]; cursor?: string }> {
+  list(query: {
+    world: string;
+    status?: string;
+    cursor?: string;
+    limit?: number;
+  }): Promise<{ scenes: SceneInfo[]; cursor?: string }> {
     return this.sb.call("scene.list", query);
   }
 
@@ -88,7 +96,10 @@ export class Scenes {
     return new Scene(this.sb, scene);
   }
 
-  private async place(method: string, data: { avatar: string; scene: string; from?: string | undefined }): Promise<Scene> {
+  private async place(
+    method: string,
+    data: { avatar: string; scene: string; from?: string | undefined },
+  ): Promise<Scene> {
     const scene = await new Scene(this.sb, data.scene, data.avatar).ready(); // the place belongs to the subscription
     await this.sb.call(method, data);
     return scene;
@@ -97,7 +108,11 @@ export class Scenes {
 
 /** A scene, kept up to date. */
 export class Scene extends View {
-  constructor(sb: Switchboard, readonly id: string, /** The avatar of this client. */ readonly avatar?: string) {
+  constructor(
+    sb: Switchboard,
+    readonly id: string,
+    /** The avatar of this client. */ readonly avatar?: string,
+  ) {
     super(sb, `scene:${id}`);
   }
 
@@ -111,7 +126,10 @@ export class Scene extends View {
     return this.entriesOf<{ name: string; figure?: string; offline?: boolean }>("pc/")
       .filter(([, { until, away }]) => away || until === undefined) // else a transfer is not finished
       .map(([avatar, { value, away }]) => ({
-        avatar, name: value.name, ...(value.figure && { figure: value.figure }), online: !away && !value.offline,
+        avatar,
+        name: value.name,
+        ...(value.figure && { figure: value.figure }),
+        online: !away && !value.offline,
         fields: Object.fromEntries(this.entriesOf(`a/${avatar}/`).map(([name, entry]) => [name, entry.value])),
       }));
   }

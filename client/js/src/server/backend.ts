@@ -3,7 +3,14 @@ import { Backoff } from "../backoff.js";
 import type { SwitchboardError } from "../errors.js";
 import type { Json } from "../wire.js";
 import type {
-  ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo,
+  ChannelInfo,
+  ClientInfo,
+  FieldPage,
+  HistoryPage,
+  PresencePage,
+  ServerInfo,
+  StoredFields,
+  UserInfo,
 } from "./answers.js";
 import { Kit } from "./kit.js";
 import type { Push, PushAnswer, PushError } from "./push.js";
@@ -40,10 +47,15 @@ export class Backend {
 
   /** Up to 1000 pushes. Each item of `results` is the answer to one push. */
   batch(messages: Push[]): Promise<{ results: (PushAnswer | { error: PushError })[] }> {
-    return this.call("POST", "/v1/push/batch", { body: { messages }, repeatable: messages.every((m) => m.key !== undefined) });
+    return this.call("POST", "/v1/push/batch", {
+      body: { messages },
+      repeatable: messages.every((m) => m.key !== undefined),
+    });
   }
 
-  channels(query: Page & { prefix?: string } = {}): Promise<{ channels: { channel: string; subscribers: number }[]; cursor?: string; partial?: boolean }> {
+  channels(
+    query: Page & { prefix?: string } = {},
+  ): Promise<{ channels: { channel: string; subscribers: number }[]; cursor?: string; partial?: boolean }> {
     return this.call("GET", "/v1/channels", { query });
   }
 
@@ -53,7 +65,10 @@ export class Backend {
 
   /** Stored messages above `after`. With `wait` (seconds), an empty page waits for the next one. */
   history(channel: string, query: { after?: number; limit?: number; wait?: number } = {}): Promise<HistoryPage> {
-    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}/history`, { query, wait: (query.wait ?? 0) * 1000 });
+    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}/history`, {
+      query,
+      wait: (query.wait ?? 0) * 1000,
+    });
   }
 
   presence(channel: string, query: Page = {}): Promise<PresencePage> {
@@ -75,7 +90,9 @@ export class Backend {
   }
 
   /** The users that are online. */
-  users(query: Page = {}): Promise<{ count: number; connections: number; users: { user: string; clients: number }[]; cursor?: string }> {
+  users(
+    query: Page = {},
+  ): Promise<{ count: number; connections: number; users: { user: string; clients: number }[]; cursor?: string }> {
     return this.call("GET", "/v1/users", { query });
   }
 
@@ -116,7 +133,7 @@ export class Backend {
       } catch (error) {
         const { code, retryAfter = 0 } = error as SwitchboardError & { retryAfter?: number };
         // A call over its rate was not executed, so it is repeated in any case.
-        const again = code === "rate_limited" || (repeatable && (["lost", "unavailable", "timeout"].includes(code)));
+        const again = code === "rate_limited" || (repeatable && ["lost", "unavailable", "timeout"].includes(code));
         const delay = Math.max(backoff._next(), retryAfter * 1000);
         if (!again || Date.now() + delay > end) throw error;
         await new Promise((resolve) => setTimeout(resolve, delay));

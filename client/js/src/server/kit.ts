@@ -26,7 +26,9 @@ export interface ResourceSettings {
 export type HeldResource = Resource;
 export type AvatarRecord = Avatar;
 
-/** The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md. */
+/**
+ * The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md.
+ */
 export class Kit {
   constructor(private readonly backend: Backend) {}
 
@@ -40,7 +42,9 @@ export class Kit {
     return this.get(path`/v1/rooms/${room}`);
   }
 
-  rooms(query: Omit<RoomQuery, "desc" | "visibility"> & { desc?: 1; visibility?: string; owner?: string } = {}): Promise<{ rooms: RoomCard[]; next?: string }> {
+  rooms(
+    query: Omit<RoomQuery, "desc" | "visibility"> & { desc?: 1; visibility?: string; owner?: string } = {},
+  ): Promise<{ rooms: RoomCard[]; next?: string }> {
     return this.get("/v1/rooms", query);
   }
 
@@ -57,8 +61,13 @@ export class Kit {
     return this.post(path`/v1/rooms/${room}/reserve`, { users, ttl });
   }
 
-  /** Makes a user a member, on a client that is connected; without a client, it reserves the place. */
-  joinRoom(room: string, join: { user: string; client?: string; nickname?: string; ttl?: number }): Promise<{ room: string; channel: string; n: number; already?: boolean }> {
+  /**
+   * Makes a user a member, on a client that is connected; without a client, it reserves the place.
+   */
+  joinRoom(
+    room: string,
+    join: { user: string; client?: string; nickname?: string; ttl?: number },
+  ): Promise<{ room: string; channel: string; n: number; already?: boolean }> {
     return this.post(path`/v1/rooms/${room}/join`, join);
   }
 
@@ -106,7 +115,12 @@ export class Kit {
   }
 
   /** "confirm" turns a hold into a sale. A second call changes nothing. */
-  operateHold(resource: string, id: string, operation: "renew" | "confirm" | "release", options: { durable?: boolean } = {}): Promise<Hold> {
+  operateHold(
+    resource: string,
+    id: string,
+    operation: "renew" | "confirm" | "release",
+    options: { durable?: boolean } = {},
+  ): Promise<Hold> {
     return this.post(path`/v1/holds/${resource}/holds/${id}/${operation}`, options, { repeatable: true });
   }
 
@@ -116,12 +130,24 @@ export class Kit {
 
   // Boards.
 
-  submit(board: string, score: { player: string; score: number; mode?: "best" | "set" | "add"; operation?: string; durable?: boolean } & SeasonOption): Promise<BoardResult> {
+  submit(
+    board: string,
+    score: {
+      player: string;
+      score: number;
+      mode?: "best" | "set" | "add";
+      operation?: string;
+      durable?: boolean;
+    } & SeasonOption,
+  ): Promise<BoardResult> {
     return this.post(path`/v1/boards/${board}/scores`, score, { repeatable: score.operation !== undefined });
   }
 
   removePlayer(board: string, player: string, season: SeasonOption = {}): Promise<BoardResult> {
-    return this.backend.call("DELETE", path`/v1/boards/${board}/players/${player}`, { query: { ...season }, repeatable: true });
+    return this.backend.call("DELETE", path`/v1/boards/${board}/players/${player}`, {
+      query: { ...season },
+      repeatable: true,
+    });
   }
 
   board(board: string, query: { offset?: number; limit?: number } & SeasonOption = {}): Promise<BoardView> {
@@ -138,7 +164,9 @@ export class Kit {
 
   // Accounts, with a key of scope admin, and sessions.
 
-  accounts(query: Page & { state?: Account["state"] } = {}): Promise<{ accounts: Account[]; cursor?: string; total: number }> {
+  accounts(
+    query: Page & { state?: Account["state"] } = {},
+  ): Promise<{ accounts: Account[]; cursor?: string; total: number }> {
     return this.get("/v1/accounts", query);
   }
 
@@ -159,8 +187,17 @@ export class Kit {
   }
 
   /** Puts a document that ends after `ttl` seconds, one hour if it is absent. */
-  putSession<Data = Json>(user: string, data: Data, ttl?: number, condition?: Condition): Promise<{ user: string; version: number; until: number; data: Data }> {
-    return this.backend.call("PUT", path`/v1/sessions/${user}`, { body: data, query: { ttl }, headers: headersOf(condition) });
+  putSession<Data = Json>(
+    user: string,
+    data: Data,
+    ttl?: number,
+    condition?: Condition,
+  ): Promise<{ user: string; version: number; until: number; data: Data }> {
+    return this.backend.call("PUT", path`/v1/sessions/${user}`, {
+      body: data,
+      query: { ttl },
+      headers: headersOf(condition),
+    });
   }
 
   deleteSession(user: string, condition?: Condition): Promise<void> {
@@ -181,24 +218,39 @@ export class Kit {
     return this.get(path`/v1/avatars/${avatar}`);
   }
 
-  patchAvatar(avatar: string, patch: { version?: number; name?: string; figure?: string; data?: Json; status?: Avatar["status"] }): Promise<Avatar> {
+  patchAvatar(
+    avatar: string,
+    patch: { version?: number; name?: string; figure?: string; data?: Json; status?: Avatar["status"] },
+  ): Promise<Avatar> {
     return this.backend.call("PATCH", path`/v1/avatars/${avatar}`, { body: patch });
   }
 
   /** Moves an avatar to a scene. With `from`, only from there; "" is no scene. */
   placeAvatar(avatar: string, scene: string, from?: string): Promise<Avatar> {
-    return this.backend.call("PUT", path`/v1/avatars/${avatar}/scene`, { body: { scene, from }, repeatable: from === undefined });
+    return this.backend.call("PUT", path`/v1/avatars/${avatar}/scene`, {
+      body: { scene, from },
+      repeatable: from === undefined,
+    });
   }
 
   takeAvatar(avatar: string): Promise<Avatar> {
     return this.backend.call("DELETE", path`/v1/avatars/${avatar}/scene`, { repeatable: true });
   }
 
-  createScene(scene: { world: string; name: string; id?: string; status?: string; time?: string; data?: Json }): Promise<SceneInfo> {
+  createScene(scene: {
+    world: string;
+    name: string;
+    id?: string;
+    status?: string;
+    time?: string;
+    data?: Json;
+  }): Promise<SceneInfo> {
     return this.post("/v1/scenes", scene);
   }
 
-  scenes(query: Page & { world: string; name?: string; status?: string }): Promise<{ scenes: SceneInfo[]; cursor?: string }> {
+  scenes(
+    query: Page & { world: string; name?: string; status?: string },
+  ): Promise<{ scenes: SceneInfo[]; cursor?: string }> {
     return this.get("/v1/scenes", query);
   }
 
@@ -206,7 +258,10 @@ export class Kit {
     return this.get(path`/v1/scenes/${scene}`);
   }
 
-  patchScene(scene: string, patch: { version?: number; name?: string; status?: string; time?: string; data?: Json }): Promise<SceneInfo> {
+  patchScene(
+    scene: string,
+    patch: { version?: number; name?: string; status?: string; time?: string; data?: Json },
+  ): Promise<SceneInfo> {
     return this.backend.call("PATCH", path`/v1/scenes/${scene}`, { body: patch });
   }
 

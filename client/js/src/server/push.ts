@@ -3,25 +3,35 @@ import type { Json, WireField } from "../wire.js";
 
 /** Exactly one kind of target. */
 export type Target =
-  | { channel: string } | { channels: string[] }
-  | { user: string } | { users: string[] }
-  | { client: string } | { clients: string[] }
+  | { channel: string }
+  | { channels: string[] }
+  | { user: string }
+  | { users: string[] }
+  | { client: string }
+  | { clients: string[] }
   | { all: true };
 
 /** A push: data for a target, or a change of the fields of channels. */
-export type Push = Target & Omit<Change, "timeout" | "key" | "if"> & {
-  data?: Json;
-  /** The same key to the same target within 10 min returns the first id. With a key, a failed call is repeated. */
-  key?: string;
-  /** Of fields: conditions. */
-  if?: Record<string, number | true>;
-  /** Parents of fields: a field ends with its parent. */
-  of?: Record<string, string>;
-  /** Of users and clients: seconds after which your backend receives an event if no device has acknowledged it. */
-  notify_after?: number;
-  /** Of users: the first acknowledgement withdraws it from the other devices. */
-  first?: boolean;
-};
+export type Push = Target &
+  Omit<Change, "timeout" | "key" | "if"> & {
+    data?: Json;
+    /**
+     * The same key to the same target within 10 min returns the first id. With a key, a failed call
+     * is repeated.
+     */
+    key?: string;
+    /** Of fields: conditions. */
+    if?: Record<string, number | true>;
+    /** Parents of fields: a field ends with its parent. */
+    of?: Record<string, string>;
+    /**
+     * Of users and clients: seconds after which your backend receives an event if no device has
+     * acknowledged it.
+     */
+    notify_after?: number;
+    /** Of users: the first acknowledgement withdraws it from the other devices. */
+    first?: boolean;
+  };
 
 export interface PushError {
   code: string;
@@ -50,7 +60,9 @@ export interface PushResult {
   error?: PushError;
 }
 
-/** The answer to a push. Several targets are accepted or refused one by one: look at each `error`. */
+/**
+ * The answer to a push. Several targets are accepted or refused one by one: look at each `error`.
+ */
 export interface PushAnswer {
   results: PushResult[];
 }

@@ -14,10 +14,18 @@ export interface TokenClaims {
   [claim: string]: Json;
 }
 
-/** Returns a token, signed with HS256. `expiresIn` is in seconds; absent: 300. The secret has at least 32 bytes. */
-export async function signToken(secret: string | Uint8Array, claims: TokenClaims, options: { expiresIn?: number; kid?: string } = {}): Promise<string> {
+/**
+ * Returns a token, signed with HS256. `expiresIn` is in seconds; absent: 300. The secret has at
+ * least 32 bytes.
+ */
+export async function signToken(
+  secret: string | Uint8Array,
+  claims: TokenClaims,
+  options: { expiresIn?: number; kid?: string } = {},
+): Promise<string> {
   const bytes = bytesOf(secret);
-  if (bytes.length < 32) throw new RangeError(`the secret has ${bytes.length} bytes, at least 32 are needed (RFC 7518)`);
+  if (bytes.length < 32)
+    throw new RangeError(`the secret has ${bytes.length} bytes, at least 32 are needed (RFC 7518)`);
   const iat = Math.floor(Date.now() / 1000);
   const header = { alg: "HS256", typ: "JWT", ...(options.kid !== undefined && { kid: options.kid }) };
   const signed = `${encode(header)}.${encode({ iat, exp: iat + (options.expiresIn ?? 300), ...claims })}`;
@@ -30,7 +38,10 @@ const encode = (value: unknown) => base64url(bytesOf(JSON.stringify(value)));
 
 /** base64url encodes bytes without padding, as RFC 7515 asks for. */
 function base64url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+  return btoa(String.fromCharCode(...bytes))
+    .replace(/\+/g, "-")
+    .replace(/\//g, "_")
+    .replace(/=+$/, "");
 }
 
 /** bytesOf returns the bytes of a text in UTF-8. */

@@ -1,5 +1,12 @@
 // Uses the built package as an application in TypeScript does. It is compiled and not run.
-import { SignedOutError, Switchboard, SwitchboardError, type CloseCode, type ErrorCode, type StateChange } from "switchboard-client";
+import {
+  SignedOutError,
+  Switchboard,
+  SwitchboardError,
+  type CloseCode,
+  type ErrorCode,
+  type StateChange,
+} from "switchboard-client";
 import { Accounts, Boards, Holds, Rooms, Scenes, type Room } from "switchboard-client/kit";
 import { Backend, parseSigned, signToken, type BackendRequest, type WebhookEvent } from "switchboard-client/server";
 
@@ -88,7 +95,10 @@ export async function browser(): Promise<void> {
 
 export async function kit(sb: Switchboard): Promise<void> {
   const room: Room = await new Rooms(sb).join("arena", { nickname: "Amy" });
-  console.log(room.players.map((p) => p.nickname), room.document?.status === "playing");
+  console.log(
+    room.players.map((p) => p.nickname),
+    room.document?.status === "playing",
+  );
   const lobby = new Rooms(sb).lobby("battle");
   lobby.on("change", () => console.log(lobby.rooms.length));
   const hold = await new Holds(sb).take("play-7", { seats: ["A1"] });
@@ -104,7 +114,10 @@ export async function backend(headers: Headers, body: string): Promise<void> {
   const { results } = await backend.push({ users: ["amy"], data: 1, notify_after: 30, first: true });
   for (const { user, clients, error } of results) console.log(user, clients?.length, error?.code);
   await backend.push({ channel: "c", set: { a: 1 }, if: { a: 0 }, key: "k" });
-  await backend.batch([{ all: true, data: 1 }, { client: "amy/phone", data: 2 }]);
+  await backend.batch([
+    { all: true, data: 1 },
+    { client: "amy/phone", data: 2 },
+  ]);
   // @ts-expect-error: a push needs a target
   await backend.push({ data: 1 });
   console.log((await backend.kit.createRoom({ mode: "battle" })).id, (await backend.users()).count);
