@@ -1,7 +1,7 @@
 // Builds dist, or the directory that is given as the argument: ESM, CommonJS and types of each entry.
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -44,6 +44,21 @@ for (const [entry, platform] of Object.entries(entries)) {
 execFileSync(process.execPath, [join(root, "node_modules/typescript/lib/tsc.js"), "-p", root, "--outDir", out], {
   stdio: "inherit",
 });
+
+// The types show no internals: no private members, and no modules that only these use.
+const privateMember = /(?:^ *\/\*\*(?:(?!\*\/)[^])*\*\/\n)?^ *private [^;\n]*;\n/gm;
+const reached = new Set();
+const reach = (file) => {
+  if (reached.has(file)) return;
+  reached.add(file);
+  const text = readFileSync(file, "utf8").replace(privateMember, "");
+  writeFileSync(file, text);
+  for (const [, path] of text.matchAll(/from "(\..*)\.js"/g)) reach(resolve(dirname(file), `${path}.d.ts`));
+};
+for (const entry of Object.keys(entries)) reach(join(out, `${entry}.d.ts`));
+for (const file of readdirSync(out, { recursive: true })) {
+  if (file.endsWith(".d.ts") && !reached.has(join(out, file))) rmSync(join(out, file));
+}
 
 // CommonJS needs types of its own: those of a module of type "module" are ESM.
 for (const file of readdirSync(out, { recursive: true })) {

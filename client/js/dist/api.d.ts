@@ -18,9 +18,6 @@ export interface Call {
 }
 /** Api calls the HTTP API of one or several brokers. A refusal is a SwitchboardError. */
 export declare class Api {
-    private readonly options;
-    private readonly urls;
-    private at;
     constructor(urls: string | string[], options?: ApiOptions);
     post<Answer>(path: string, body: unknown): Promise<Answer>;
     /**

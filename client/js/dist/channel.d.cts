@@ -38,20 +38,6 @@ export interface History<Data> {
 }
 /** A channel. It stays subscribed over all reconnects, until `unsubscribe`. */
 export declare class Channel<Data = Json, Fields extends object = Record<string, Json>> extends Feed<Data, ChannelEvents<Data>> {
-    private _active;
-    private _pending;
-    private _due;
-    private _retry;
-    private _timer;
-    private _waiters;
-    private _selector;
-    private _state;
-    private _series;
-    private _seriesDone;
-    private _members;
-    private _shown;
-    private _hereTimer;
-    private _hereDue;
     /** The live fields. The first use adds them to the subscription. */
     get state(): State<Fields>;
     /** The live members. The first use adds them to the subscription. */
@@ -112,18 +98,4 @@ export declare class Channel<Data = Json, Fields extends object = Record<string,
      * every 50 ms the newest value is sent, and again after a reconnect. null ends it.
      */
     here(value: Json): void;
-    private _ask;
-    private _restartAt;
-    private _keepState;
-    private _keepMembers;
-    /** Subscribes when the code that configures the channel has run. */
-    private _want;
-    private _subscribe;
-    /** Reports whether the queued pages and messages give all fields at the position. */
-    private _holds;
-    private _subscribed;
-    private _subscribeFailed;
-    private _refused;
-    private _page;
-    private _sendHere;
 }

@@ -30,14 +30,6 @@ export interface Times {
 }
 /** Connection is one WebSocket, from `connect` to its end. It notices a server that is silent. */
 export declare class Connection {
-    private readonly _times;
-    private readonly _onMessage;
-    private readonly _onEnd;
-    private readonly _socket;
-    private _timer;
-    private _ended;
-    private _open;
-    private _refused;
     constructor(socketClass: SocketClass, url: string, connect: Outgoing, _times: Times, _onMessage: (m: Incoming) => void, _onEnd: (end: End) => void);
     _send(message: Outgoing): void;
     _sendText(text: string): void;
@@ -45,10 +37,4 @@ export declare class Connection {
     _check(): void;
     /** Ends the connection. Nothing is called after it. */
     _close(): void;
-    private _receive;
-    private _wait;
-    private _heard;
-    private _closed;
-    private _lost;
-    private _end;
 }

@@ -5,7 +5,6 @@ type Args<Events, K extends keyof Events> = Events[K] extends unknown[] ? Events
  * nor the caller.
  */
 export declare class Emitter<Events extends object> {
-    readonly _failed: (error: unknown, event: string) => void;
     /** Adds a handler. Returns a function that removes it. */
     on<K extends keyof Events>(event: K, handler: (...args: Args<Events, K>) => unknown): () => void;
     /** Adds a handler that is called once. */
@@ -15,11 +14,8 @@ export declare class Emitter<Events extends object> {
 }
 /** Queue runs tasks one after another. A task that returns a promise delays the next one. */
 export declare class Queue {
-    private readonly _tasks;
-    private _busy;
     /** The number of tasks that wait or run. */
     get _length(): number;
     _push(task: () => Promise<unknown> | void): void;
-    private _next;
 }
 export {};

@@ -1,5 +1,4 @@
 import { Emitter } from "./emitter.js";
-import type { Switchboard } from "./switchboard.js";
 import type { Incoming, Json } from "./wire.js";
 /** What is known about a message besides its data. */
 export interface MessageInfo {
@@ -28,7 +27,5 @@ export declare class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEve
     readonly name: string;
     /** The last id that the handlers have seen. Undefined before the first one. */
     position: number | undefined;
-    constructor(name: string, 
-    /** @internal */ _sb: Switchboard);
 }
 export declare function infoOf(m: Incoming): MessageInfo;

@@ -7,9 +7,4 @@ import type { Json } from "./wire.cjs";
  * the order is kept. If the page or process ends before, the message arrives again.
  */
 export declare class Inbox<Data = Json> extends Feed<Data> {
-    private _unacked;
-    private _ackTimer;
-    private _retryTimer;
-    private _lastGap;
-    private _wake;
 }

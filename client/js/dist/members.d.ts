@@ -10,22 +10,14 @@ export interface MemberEvents {
 }
 /** Members is a live map of the clients in a channel, by client id. */
 export declare class Members extends Emitter<MemberEvents> {
-    private readonly _channel;
     /** The number of clients. */
     count: number;
     /** All clients are in the map. In a channel of more than 200 clients they may not be. */
     complete: boolean;
-    private _map;
-    private _reading;
-    private _timer;
     get(client: string): Member | undefined;
     has(client: string): boolean;
     /** The number of clients in the map. */
     get size(): number;
     /** Iterates over the members. */
     [Symbol.iterator](): IterableIterator<Member>;
-    private _replace;
-    private _join;
-    private _leave;
-    private _here;
 }

@@ -27,9 +27,6 @@ export declare class State<Fields extends object = Record<string, Json>> extends
     id: number;
     /** All fields have arrived at least once. */
     complete: boolean;
-    private _shown;
-    private _reducer;
-    private _waiters;
     /** The value of a field, undefined if it is absent. Do not modify it. */
     get<K extends keyof Fields & string>(name: K): Fields[K] | undefined;
     /** A field with its id, end and absence of owners. */

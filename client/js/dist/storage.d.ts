@@ -25,11 +25,6 @@ export interface Saved {
  * Store writes positions, several at a time. Its failures are reported and have no other effect.
  */
 export declare class Store {
-    private readonly _storage;
-    private readonly _key;
-    private readonly _snapshot;
-    private readonly _failed;
-    private _timer;
     constructor(_storage: Storage | undefined, _key: string, _snapshot: () => Saved, _failed: (error: unknown) => void);
     _load(): Promise<Saved>;
     /** Notes that there is something to write. */

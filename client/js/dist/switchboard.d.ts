@@ -15,22 +15,6 @@ export declare class Switchboard extends Emitter<SwitchboardEvents> {
     readonly inbox: Inbox;
     /** Messages to all clients. */
     readonly all: Feed;
-    private readonly _urls;
-    private readonly _o;
-    private readonly _channels;
-    private readonly _users;
-    private readonly _tokens;
-    private readonly _backoff;
-    private readonly _instance;
-    private _saved;
-    private _next;
-    private _attempt;
-    private _connection;
-    private _connectedAt;
-    private _timer;
-    private _renewTimer;
-    private _waitsForServer;
-    private _unlisten;
     constructor(urls: string | string[], options?: Options);
     /** Connects, unless `autoConnect` has done so. */
     connect(): void;
@@ -58,17 +42,4 @@ export declare class Switchboard extends Emitter<SwitchboardEvents> {
     }): Promise<Answer>;
     /** Replaces the token, of this connection and of later ones. */
     refresh(token: string): Promise<void>;
-    private _report;
-    private _dial;
-    private _hello;
-    private _receive;
-    private _connected;
-    private _ended;
-    private _disconnect;
-    private _stop;
-    private _scheduleRenewal;
-    /** Renews the token before it expires. If that fails, the connection stays until it does. */
-    private _renew;
-    private _snapshot;
-    private _listen;
 }

@@ -2,10 +2,6 @@
 export type TokenSource = string | (() => string | Promise<string>);
 /** Tokens keeps the current token. It asks the token function again before the token expires. */
 export declare class Tokens {
-    private readonly _source;
-    private _value;
-    private _used;
-    private _renewAt;
     constructor(_source: TokenSource | undefined);
     /** Returns the current token, or a new one. It rejects with the code `token`. */
     _get(): Promise<string | undefined>;

@@ -14,8 +14,6 @@ export declare class User extends Emitter<UserEvents> {
     readonly name: string;
     /** Undefined until it is known. After a connection is lost it keeps the last value. */
     online: boolean | undefined;
-    private readonly _channel;
     /** Ends the subscription. */
     unsubscribe(): Promise<void>;
-    private _set;
 }

@@ -11,8 +11,8 @@ export class Emitter<Events extends object> {
   /** @internal */
   readonly _handlers = new Map<keyof Events, Set<Handler>>();
 
-  /** @internal Receives the errors of handlers. */
-  constructor(readonly _failed: (error: unknown, event: string) => void) {}
+  /** @internal `_failed` receives the errors of handlers. */
+  constructor(/** @internal */ readonly _failed: (error: unknown, event: string) => void) {}
 
   /** Adds a handler. Returns a function that removes it. */
   on<K extends keyof Events>(event: K, handler: (...args: Args<Events, K>) => unknown): () => void {

@@ -35,6 +35,7 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
   /** @internal */
   readonly _queue = new Queue();
 
+  /** @internal */
   constructor(
     readonly name: string,
     /** @internal */ readonly _sb: Switchboard,

@@ -119,6 +119,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   user(name: string): User {
     let user = this._users.get(name);
     if (!user) this._users.set(name, (user = new User(name, this)));
+    else user._subscribe();
     return user;
   }
 

@@ -42,6 +42,11 @@ export class User extends Emitter<UserEvents> {
     this._channel.on("unsubscribed", (error) => this._emit("unsubscribed", error));
   }
 
+  /** @internal Subscribes again, after `unsubscribe` or a refusal. */
+  _subscribe(): void {
+    this._channel._configure({});
+  }
+
   /** Ends the subscription. */
   unsubscribe(): Promise<void> {
     this.online = undefined;

@@ -121,4 +121,10 @@ test("a user is online, offline, or not known yet", async () => {
   next.receive({ type: "leave", channel: "$user:bob", user: "bob" });
   assert.deepEqual(seen, ["offline", "online", "offline"]);
   assert.equal(sb.user("bob"), user);
+  const done = user.unsubscribe();
+  next.answer("unsubscribe", { type: "unsubscribed", channel: "$user:bob" });
+  await done;
+  sb.user("bob");
+  await settle();
+  assert.equal(next.take("subscribe").channel, "$user:bob");
 });

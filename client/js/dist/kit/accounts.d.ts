@@ -32,8 +32,6 @@ export interface AccountsOptions extends ApiOptions {
  *     const sb = new Switchboard("wss://push.example.com/ws", { token: () => session.token() });
  */
 export declare class Accounts {
-    private readonly options;
-    private readonly api;
     constructor(url: string, options?: AccountsOptions);
     /** Registers a name, and logs in. Without a name and a password it is a guest. */
     register(account?: {
@@ -49,16 +47,10 @@ export declare class Accounts {
     }): Promise<Session>;
     /** Continues the session of a stored renewal token. */
     resume(renewal: string): Promise<Session>;
-    private start;
 }
 /** A login. */
 export declare class Session {
-    private readonly api;
-    private readonly options;
     account: Account;
-    private answer;
-    private renewAt;
-    private renewing;
     constructor(api: Api, options: AccountsOptions);
     /** A token that is valid, renewed if it is not for long. Give it to Switchboard. */
     token(): Promise<string>;
@@ -78,5 +70,4 @@ export declare class Session {
     changePassword(password: string, newPassword: string): Promise<Account>;
     /** Marks the account as deleted. */
     delete(password: string): Promise<Account>;
-    private call;
 }

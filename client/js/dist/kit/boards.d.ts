@@ -36,7 +36,6 @@ export interface SeasonOption {
 }
 /** Boards: see docs/boards.md. */
 export declare class Boards {
-    private readonly sb;
     constructor(sb: Switchboard);
     /** Submits a score of the user. A repeat with the same `operation` changes nothing. */
     submit(board: string, score: number, options?: {
@@ -64,5 +63,4 @@ export declare class BoardTop extends View {
     get season(): string | undefined;
     /** In the order of ranks. */
     get entries(): BoardEntry[];
-    private get top();
 }

@@ -39,7 +39,6 @@ export interface HoldRequest {
 }
 /** Holds: see docs/holds.md. Your backend confirms them. */
 export declare class Holds {
-    private readonly sb;
     constructor(sb: Switchboard);
     /**
      * Holds all of the places, or none. A `conflict` has `data.taken`, the seats that are not free.

@@ -100,7 +100,6 @@ export interface RoomPatch {
 }
 /** Rooms: see docs/rooms.md. The client needs a user. */
 export declare class Rooms {
-    private readonly sb;
     constructor(sb: Switchboard);
     /** Makes a room whose owner and first member is this user, and follows it. */
     create(room: NewRoom): Promise<Room>;
@@ -129,7 +128,6 @@ export declare class Rooms {
     }>;
     /** Follows the newest rooms of a mode that can be joined. */
     lobby(mode: string, region?: string): Lobby;
-    private follow;
 }
 /** A lobby: the public rooms that can be joined, kept up to date. */
 export declare class Lobby extends View {
@@ -138,7 +136,6 @@ export declare class Lobby extends View {
 }
 /** A room that this user is in, kept up to date. */
 export declare class Room extends View {
-    private readonly sb;
     readonly id: string;
     /** The number of this user. */
     readonly n: number;
@@ -165,5 +162,4 @@ export declare class Room extends View {
     start(): Promise<void>;
     finish(): Promise<void>;
     patch(patch: RoomPatch): Promise<RoomInfo>;
-    private call;
 }

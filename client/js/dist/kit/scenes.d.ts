@@ -36,7 +36,6 @@ export interface Placed {
 }
 /** Avatars and scenes: see docs/scenes.md. The client needs a user. */
 export declare class Scenes {
-    private readonly sb;
     constructor(sb: Switchboard);
     createAvatar(avatar: {
         name: string;
@@ -83,7 +82,6 @@ export declare class Scenes {
     transfer(avatar: string, scene: string, from?: string): Promise<Scene>;
     /** Follows a scene without entering it. */
     follow(scene: string): Scene;
-    private place;
 }
 /** A scene, kept up to date. */
 export declare class Scene extends View {

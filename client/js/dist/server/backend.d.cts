@@ -19,8 +19,6 @@ type Page = {
 export declare class Backend {
     /** Rooms, holds, boards, accounts and scenes. */
     readonly kit: Kit;
-    private readonly api;
-    private readonly retryFor;
     constructor(urls: string | string[], options?: BackendOptions);
     /** Pushes to one kind of target. With several targets, look at the `error` of each result. */
     push(push: Push): Promise<PushAnswer>;

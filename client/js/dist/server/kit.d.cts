@@ -36,7 +36,6 @@ export type AvatarRecord = Avatar;
  * The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md.
  */
 export declare class Kit {
-    private readonly backend;
     constructor(backend: Backend);
     createRoom(room: NewRoom & {
         owner?: string;
@@ -190,7 +189,5 @@ export declare class Kit {
         time?: string;
         data?: Json;
     }): Promise<SceneInfo>;
-    private get;
-    private post;
 }
 export {};
