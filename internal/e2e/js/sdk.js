@@ -4,7 +4,7 @@ import { Switchboard } from "../../../client/js/dist/index.js";
 const WebSocket = globalThis.WebSocket ?? (await import("ws")).default;
 
 /**
- * Reports each message once the handler has it. One of five messages of the inbox fails at first,
+ * Reports each message once the handler has it. One of fifteen messages of the inbox fails at first,
  * so it must arrive again. Each message of plan.state must come with the change that it made. For
  * every sixth message to all clients, it increments a field by a transaction.
  */
@@ -53,7 +53,7 @@ export class SdkClient {
     const failed = new Set();
     sb.inbox.on("message", async (data, info) => {
       await new Promise((resolve) => setTimeout(resolve));
-      if (data.n % 5 === 0 && !failed.has(info.id)) {
+      if (data.n % 15 === 0 && !failed.has(info.id)) {
         failed.add(info.id);
         throw new Error("later");
       }
