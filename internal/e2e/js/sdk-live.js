@@ -6,62 +6,29 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import WebSocket from "ws";
-import {
-  Switchboard,
-  SwitchboardError,
-} from "../../../client/js/dist/index.js";
-import {
-  Accounts,
-  Boards,
-  Holds,
-  Rooms,
-  Scenes,
-} from "../../../client/js/dist/kit/index.js";
-import {
-  ApiError,
-  Backend,
-  parseSigned,
-  signToken,
-} from "../../../client/js/dist/server/index.js";
+import { Switchboard, SwitchboardError } from "../../../client/js/dist/index.js";
+import { Accounts, Boards, Holds, Rooms, Scenes } from "../../../client/js/dist/kit/index.js";
+import { ApiError, Backend, parseSigned, signToken } from "../../../client/js/dist/server/index.js";
 
-const {
-  SDK_KEY: key,
-  SDK_TOKEN_SECRET: tokenSecret,
-  SDK_REQUEST_SECRET: requestSecret,
-} = process.env;
+const { SDK_KEY: key, SDK_TOKEN_SECRET: tokenSecret, SDK_REQUEST_SECRET: requestSecret } = process.env;
 
 // CommonJS has the same names.
 const require = createRequire(import.meta.url);
 for (const entry of ["index", "kit/index", "server/index"]) {
   const path = `../../../client/js/dist/${entry}`;
-  assert.deepEqual(
-    Object.keys(require(`${path}.cjs`)).sort(),
-    Object.keys(await import(`${path}.js`)).sort(),
-  );
+  assert.deepEqual(Object.keys(require(`${path}.cjs`)).sort(), Object.keys(await import(`${path}.js`)).sort());
 }
 
 /** A backend that verifies requests and answers them. */
 const server = createServer(async (req, res) => {
   const body = Buffer.concat(await all(req));
-  await assert.rejects(
-    parseSigned("another secret of 16 bytes", req.headers, body),
-  );
+  await assert.rejects(parseSigned("another secret of 16 bytes", req.headers, body));
   await assert.rejects(parseSigned(requestSecret, req.headers, body + " "));
-  await assert.rejects(
-    parseSigned(
-      requestSecret,
-      { ...req.headers, "switchboard-timestamp": "1" },
-      body,
-    ),
-  );
+  await assert.rejects(parseSigned(requestSecret, { ...req.headers, "switchboard-timestamp": "1" }, body));
   const { user, query } = await parseSigned(requestSecret, req.headers, body);
   if (query.deny) {
     res.writeHead(409, { "Content-Type": "application/json" });
-    return res.end(
-      JSON.stringify({
-        error: { code: "sold_out", message: "none left", data: { left: 0 } },
-      }),
-    );
+    return res.end(JSON.stringify({ error: { code: "sold_out", message: "none left", data: { left: 0 } } }));
   }
   res.end(JSON.stringify({ user, query }));
 });
@@ -78,18 +45,13 @@ console.log(JSON.stringify({ port: server.address().port }));
 const input = createInterface({ input: process.stdin });
 const [address] = await once(input, "line");
 
-const backend = new Backend(["http://127.0.0.1:1", `http://${address}`], {
-  key,
-});
+const backend = new Backend(["http://127.0.0.1:1", `http://${address}`], { key });
 const clients = [];
 async function connect(user) {
   let asked = 0;
   const sb = new Switchboard(`ws://${address}/ws`, {
     WebSocket,
-    token: () => (
-      asked++,
-      signToken(tokenSecret, { sub: user, info: { name: user } })
-    ),
+    token: () => (asked++, signToken(tokenSecret, { sub: user, info: { name: user } })),
   });
   clients.push(sb);
   await new Promise((resolve) => sb.once("connected", resolve));
@@ -100,10 +62,7 @@ const amy = await connect("amy");
 const bob = await connect("bob");
 const next = (target, event, when = () => true) =>
   new Promise((resolve) => {
-    const off = target.on(
-      event,
-      (...args) => when(...args) && (off(), resolve(args[0])),
-    );
+    const off = target.on(event, (...args) => when(...args) && (off(), resolve(args[0])));
   });
 
 // Requests, and their refusals.
@@ -113,31 +72,17 @@ assert.ok(denied instanceof SwitchboardError);
 assert.deepEqual([denied.code, denied.data], ["sold_out", { left: 0 }]);
 
 // Pushes, presence, state, history. The first call finds that the first instance is away.
-await assert.rejects(backend.push({ channel: "news", data: 0 }), {
-  code: "lost",
-});
+await assert.rejects(backend.push({ channel: "news", data: 0 }), { code: "lost" });
 const news = amy.channel("news", { presence: true, state: true });
 await news.subscribe();
 const message = next(news, "message");
 const {
   results: [pushed],
-} = await backend.push({
-  channel: "news",
-  data: { title: "hi" },
-  set: { top: 1 },
-  key: "k1",
-});
+} = await backend.push({ channel: "news", data: { title: "hi" }, set: { top: 1 }, key: "k1" });
 assert.deepEqual(await message, { title: "hi" });
 assert.equal(news.state.get("top"), 1);
 assert.equal(
-  (
-    await backend.push({
-      channel: "news",
-      data: { title: "hi" },
-      set: { top: 1 },
-      key: "k1",
-    })
-  ).results[0].duplicate,
+  (await backend.push({ channel: "news", data: { title: "hi" }, set: { top: 1 }, key: "k1" })).results[0].duplicate,
   true,
 );
 assert.deepEqual(
@@ -145,10 +90,7 @@ assert.deepEqual(
   [pushed.id],
 );
 assert.deepEqual((await backend.state("news")).fields, { top: [pushed.id, 1] });
-assert.equal(
-  (await backend.queryState(["news"], ["top"])).channels[0].fields.top[1],
-  1,
-);
+assert.equal((await backend.queryState(["news"], ["top"])).channels[0].fields.top[1], 1);
 assert.deepEqual(
   (await backend.presence("news")).clients.map((c) => [c.client, c.info]),
   [[amy.client, { name: "amy" }]],
@@ -169,27 +111,19 @@ assert.deepEqual(await backend.online(["amy", "zoe"]), {
 assert.equal((await backend.user("bob")).online, true);
 assert.equal((await backend.client(amy.client)).user, "amy");
 assert.equal((await backend.servers()).servers.length, 1);
-const refused = await backend
-  .push({ channel: "a b", data: 1 })
-  .catch((error) => error);
+const refused = await backend.push({ channel: "a b", data: 1 }).catch((error) => error);
 assert.ok(refused instanceof ApiError && refused instanceof SwitchboardError);
 assert.deepEqual([refused.code, refused.status], ["bad_request", 400]);
 
 // Rooms.
 const rooms = new Rooms(amy);
 const lobby = await rooms.lobby("battle").ready();
-const room = await rooms.create({
-  mode: "battle",
-  name: "Arena",
-  nickname: "Amy",
-});
-if (!lobby.rooms.length)
-  await next(lobby, "change", () => lobby.rooms.length > 0);
+const room = await rooms.create({ mode: "battle", name: "Arena", nickname: "Amy" });
+if (!lobby.rooms.length) await next(lobby, "change", () => lobby.rooms.length > 0);
 assert.equal(lobby.rooms[0].room.name, "Arena");
 const joined = await new Rooms(bob).join(room.id, { nickname: "Bob" });
 await joined.set("position", [1, 2]);
-if (!room.get("position", joined.n))
-  await next(room, "change", () => room.get("position", joined.n));
+if (!room.get("position", joined.n)) await next(room, "change", () => room.get("position", joined.n));
 assert.deepEqual(room.get("position", joined.n), [1, 2]);
 assert.deepEqual(
   room.players.map((p) => [p.n, p.nickname]),
@@ -199,52 +133,34 @@ assert.deepEqual(
   ],
 );
 await room.start();
-if (room.document.status !== "playing")
-  await next(room, "change", () => room.document.status === "playing");
+if (room.document.status !== "playing") await next(room, "change", () => room.document.status === "playing");
 assert.equal((await backend.kit.room(room.id)).room.status, "playing");
 assert.equal((await rooms.mine()).rooms[0].id, room.id);
 await joined.leave();
 await assert.rejects(new Rooms(bob).join("none"), { code: "not_found" });
 
 // Holds.
-await backend.kit.putResource(
-  "play-7",
-  { seats: ["A1..A4"] },
-  { ifNoneMatch: "*" },
-);
-await assert.rejects(
-  backend.kit.putResource(
-    "play-7",
-    { seats: ["A1..A4"] },
-    { ifNoneMatch: "*" },
-  ),
-  { code: "conflict", status: 409 },
-);
+await backend.kit.putResource("play-7", { seats: ["A1..A4"] }, { ifNoneMatch: "*" });
+await assert.rejects(backend.kit.putResource("play-7", { seats: ["A1..A4"] }, { ifNoneMatch: "*" }), {
+  code: "conflict",
+  status: 409,
+});
 const holds = new Holds(amy);
 const seats = await holds.seats("play-7").ready();
 const hold = await holds.take("play-7", { seats: ["A1", "A2"] });
-const taken = await new Holds(bob)
-  .take("play-7", { seats: ["A2"] })
-  .catch((error) => error);
+const taken = await new Holds(bob).take("play-7", { seats: ["A2"] }).catch((error) => error);
 assert.deepEqual([taken.code, taken.data], ["conflict", { taken: ["A2"] }]);
 if (seats.get("A1").state === "free") await next(seats, "change");
 assert.equal(seats.get("A1").until, hold.until);
 const sold = next(seats, "change", () => seats.get("A1").state === "sold");
 await backend.kit.operateHold("play-7", hold.id, "confirm");
 await sold;
-assert.deepEqual(
-  [seats.taken.sort(), seats.get("A3")],
-  [["A1", "A2"], { state: "free" }],
-);
+assert.deepEqual([seats.taken.sort(), seats.get("A3")], [["A1", "A2"], { state: "free" }]);
 
 // Boards.
 const top = await new Boards(amy).follow("chess").ready();
 const changed = next(top, "change");
-await backend.kit.submit("chess", {
-  player: "amy",
-  score: 1500,
-  operation: "game-1",
-});
+await backend.kit.submit("chess", { player: "amy", score: 1500, operation: "game-1" });
 await changed;
 assert.deepEqual(top.entries, [{ rank: 1, player: "amy", score: 1500 }]);
 assert.equal((await new Boards(amy).rank("chess")).rank, 1);
@@ -255,45 +171,31 @@ const scenes = new Scenes(amy);
 const zoe = await scenes.createAvatar({ name: "Zoe", figure: "elf" });
 const town = await scenes.enter(zoe.id, "town");
 await town.set("position", [3, 4]);
-if (!town.avatars[0]?.fields.position)
-  await next(town, "change", () => town.avatars[0]?.fields.position);
+if (!town.avatars[0]?.fields.position) await next(town, "change", () => town.avatars[0]?.fields.position);
 assert.deepEqual(town.avatars, [
-  {
-    avatar: zoe.id,
-    name: "Zoe",
-    figure: "elf",
-    online: true,
-    fields: { position: [3, 4] },
-  },
+  { avatar: zoe.id, name: "Zoe", figure: "elf", online: true, fields: { position: [3, 4] } },
 ]);
 
 // Accounts, and sessions of the backend.
 const renewals = [];
-const accounts = new Accounts(`http://${address}`, {
-  onRenewal: (renewal) => renewals.push(renewal),
-});
-const login = await accounts.register({
-  name: "zoe@example.com",
-  password: "correct horse",
-});
-await assert.rejects(
-  accounts.login({ name: "zoe@example.com", password: "wrong" }),
-  { code: "unauthorized" },
-);
-const zoeClient = new Switchboard(`http://${address}/ws`, {
-  WebSocket,
-  token: () => login.token(),
-});
+const accounts = new Accounts(`http://${address}`, { onRenewal: (renewal) => renewals.push(renewal) });
+await accounts.register({ name: "zoe@example.com", password: "corre\u00adct\u00a0hörse" });
+for (const name of ["zoe@example.com", "nobody"]) {
+  const credentials = { name, password: "wrong" };
+  await assert.rejects(accounts.loginWithPassword(credentials), { code: "unauthorized" });
+  await assert.rejects(accounts.login(credentials), { code: "unauthorized" });
+}
+const credentials = { name: "Zoe@example.com", password: "correct hörse" };
+assert.equal((await accounts.loginWithPassword(credentials)).account.name, "zoe@example.com");
+const login = await accounts.login(credentials);
+const zoeClient = new Switchboard(`http://${address}/ws`, { WebSocket, token: () => login.token() });
 clients.push(zoeClient);
 assert.equal((await next(zoeClient, "connected")).user, login.account.id);
 await login.renew();
 assert.equal((await login.patch({ nickname: "Zoe" })).nickname, "Zoe");
 const resumed = await accounts.resume(renewals.at(-1));
 assert.equal((await resumed.me()).name, "zoe@example.com");
-assert.equal(
-  (await backend.kit.putSession("amy", { room: 7 }, 60)).data.room,
-  7,
-);
+assert.equal((await backend.kit.putSession("amy", { room: 7 }, 60)).data.room, 7);
 assert.equal((await backend.kit.session("amy")).data.room, 7);
 await backend.kit.deleteSession("amy");
 await assert.rejects(backend.kit.session("amy"), { code: "not_found" });

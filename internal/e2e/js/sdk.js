@@ -10,8 +10,7 @@ const WebSocket = globalThis.WebSocket ?? (await import("ws")).default;
  */
 export class SdkClient {
   constructor(plan, _open, report) {
-    this.report = (event, more) =>
-      report({ client: plan.client, event, ...more });
+    this.report = (event, more) => report({ client: plan.client, event, ...more });
     const sb = (this.sb = new Switchboard(plan.urls, {
       WebSocket,
       client: plan.client,
@@ -22,20 +21,12 @@ export class SdkClient {
       pingTimeout: 1000,
     }));
     const message = (data, { id, channel }) =>
-      this.report("message", {
-        channel,
-        id,
-        stream: data.stream,
-        n: data.n,
-        pad: data.pad?.length ?? 0,
-      });
-    const fail = (event) => (gap) =>
-      this.report(event, { detail: JSON.stringify(gap) });
+      this.report("message", { channel, id, stream: data.stream, n: data.n, pad: data.pad?.length ?? 0 });
+    const fail = (event) => (gap) => this.report(event, { detail: JSON.stringify(gap) });
 
     let server;
     let missing = 0; // channels that are not subscribed on this connection
-    const subscribed = () =>
-      --missing === 0 && this.report("ready", { server });
+    const subscribed = () => --missing === 0 && this.report("ready", { server });
     const names = [...plan.channels, plan.state, plan.total];
     sb.on("connected", (connected) => {
       server = connected.server;
@@ -43,12 +34,7 @@ export class SdkClient {
     });
     sb.on("disconnected", () => this.report("closed"));
     sb.on("closed", () => this.report("left"));
-    sb.on(
-      "error",
-      (error) =>
-        error.message === "later" ||
-        this.report("error", { detail: String(error) }),
-    );
+    sb.on("error", (error) => error.message === "later" || this.report("error", { detail: String(error) }));
 
     const failed = new Set();
     sb.inbox.on("message", async (data, info) => {
@@ -61,25 +47,17 @@ export class SdkClient {
     });
     sb.all.on("message", message);
     sb.all.on("message", (data) => {
-      if (data.n % 6 === 0)
-        total.transact((s) => (s.n = (s.n ?? 0) + 1)).catch(fail("error"));
+      if (data.n % 6 === 0) total.transact((s) => (s.n = (s.n ?? 0) + 1)).catch(fail("error"));
     });
     for (const name of plan.channels) sb.channel(name).on("message", message);
     const state = sb.channel(plan.state, { state: true });
     state.on("message", (data, info) => {
       if (state.state.get("n") !== data.n)
-        this.report("wrong state", {
-          detail: `${state.state.get("n")} at ${data.n}`,
-        });
+        this.report("wrong state", { detail: `${state.state.get("n")} at ${data.n}` });
       message(data, info);
     });
     const total = sb.channel(plan.total, { state: true });
-    for (const feed of [
-      sb.inbox,
-      sb.all,
-      ...names.map((name) => sb.channel(name)),
-    ])
-      feed.on("gap", fail("gap"));
+    for (const feed of [sb.inbox, sb.all, ...names.map((name) => sb.channel(name))]) feed.on("gap", fail("gap"));
     for (const name of names) sb.channel(name).on("subscribed", subscribed);
   }
 

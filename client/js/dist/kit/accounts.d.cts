@@ -21,6 +21,12 @@ export interface LoginAnswer {
     renewal: string;
     renewal_expires_in: number;
 }
+export interface Credentials {
+    name: string;
+    password: string;
+    /** The client's own name: the tokens are for this client only. */
+    client?: string;
+}
 export interface AccountsOptions extends ApiOptions {
     /** Is called with each new renewal token before it is used, and with undefined after a logout. */
     onRenewal?: (renewal: string | undefined) => unknown;
@@ -40,11 +46,13 @@ export declare class Accounts {
         nickname?: string;
         client?: string;
     }): Promise<Session>;
-    login(credentials: {
-        name: string;
-        password: string;
-        client?: string;
-    }): Promise<Session>;
+    /**
+     * Logs in by SCRAM-SHA-256: the broker verifies the password without receiving it, and proves
+     * that it knows the account. It needs WebCrypto, which browsers have on pages with https.
+     */
+    login(credentials: Credentials): Promise<Session>;
+    /** Logs in by sending the password, where there is no WebCrypto. */
+    loginWithPassword(credentials: Credentials): Promise<Session>;
     /** Continues the session of a stored renewal token. */
     resume(renewal: string): Promise<Session>;
 }

@@ -1,6 +1,6 @@
 /** The kit: rooms, holds, boards, accounts and scenes. Each one is a module of its own. */
 export { Accounts, Session } from "./accounts.cjs";
-export type { Account, AccountsOptions, LoginAnswer } from "./accounts.cjs";
+export type { Account, AccountsOptions, Credentials, LoginAnswer } from "./accounts.cjs";
 export { Boards, BoardTop } from "./boards.cjs";
 export type { BoardEntry, BoardResult, BoardView, SeasonOption, Standing } from "./boards.cjs";
 export { Holds, SeatMap } from "./holds.cjs";

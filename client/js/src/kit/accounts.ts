@@ -1,4 +1,5 @@
 import { Api, type ApiOptions } from "../api.js";
+import { Scram } from "./scram.js";
 
 export interface Account {
   /** The user of its tokens. It never changes. */
@@ -19,6 +20,13 @@ export interface LoginAnswer {
   expires_in: number;
   renewal: string;
   renewal_expires_in: number;
+}
+
+export interface Credentials {
+  name: string;
+  password: string;
+  /** The client's own name: the tokens are for this client only. */
+  client?: string;
 }
 
 export interface AccountsOptions extends ApiOptions {
@@ -47,7 +55,27 @@ export class Accounts {
     return this.start("/v1/accounts", account);
   }
 
-  login(credentials: { name: string; password: string; client?: string }): Promise<Session> {
+  /**
+   * Logs in by SCRAM-SHA-256: the broker verifies the password without receiving it, and proves
+   * that it knows the account. It needs WebCrypto, which browsers have on pages with https.
+   */
+  async login(credentials: Credentials): Promise<Session> {
+    const { name, password, client } = credentials;
+    const scram = new Scram(name, password);
+    const { challenge, message } = await this.api.post<{ challenge: string; message: string }>(
+      "/v1/accounts/challenge",
+      { message: scram.first },
+    );
+    const proof = { challenge, message: await scram.final(message), client };
+    const answer = await this.api.post<LoginAnswer & { message: string }>("/v1/accounts/login", proof);
+    scram.verify(answer.message);
+    const session = new Session(this.api, this.options);
+    await session.adopt(answer);
+    return session;
+  }
+
+  /** Logs in by sending the password, where there is no WebCrypto. */
+  loginWithPassword(credentials: Credentials): Promise<Session> {
     return this.start("/v1/accounts/login", credentials);
   }
 

@@ -1,6 +1,6 @@
 /** The kit: rooms, holds, boards, accounts and scenes. Each one is a module of its own. */
 export { Accounts, Session } from "./accounts.js";
-export type { Account, AccountsOptions, LoginAnswer } from "./accounts.js";
+export type { Account, AccountsOptions, Credentials, LoginAnswer } from "./accounts.js";
 export { Boards, BoardTop } from "./boards.js";
 export type { BoardEntry, BoardResult, BoardView, SeasonOption, Standing } from "./boards.js";
 export { Holds, SeatMap } from "./holds.js";
