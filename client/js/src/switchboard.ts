@@ -201,7 +201,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
 
   private async _dial(): Promise<void> {
     if (this.phase === "closed") return;
-    for (const { _queue } of this._channels.values()) {
+    for (const { _queue } of [this.all, ...this._channels.values()]) {
       if (_queue._length > maxWaiting / 2) {
         this._timer = setTimeout(() => void this._dial(), this._backoff._next());
         return;
