@@ -104,7 +104,7 @@ export function RoomPage({ id }: { id: string }) {
             ...(data.code ? [["Code", data.code] as Fact] : []),
           ]} />
           <Card title="Members" note={plural(data.members.length, "place") + " taken"} flush>
-            {data.members.length === 0 && <Empty title="Nobody is in the room." />}
+            {data.members.length === 0 && <Empty title="The room is empty." />}
             {data.members.length > 0 && (
               <Table caption="Members" columns={["Number", "User", "Nickname?", "State", "Joined?"]}>
                 {data.members.map((m) => (

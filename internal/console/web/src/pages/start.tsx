@@ -48,7 +48,7 @@ ws.onopen = () => {
               <p role="status">
                 {subscribers > 0
                   ? <><Badge tone="good">connected</Badge> {subscribers} subscribed to {channel}.</>
-                  : <><Badge>waiting</Badge> Nobody has subscribed to {channel} yet.</>}
+                  : <><Badge>waiting</Badge> No client has subscribed to {channel} yet.</>}
               </p>
             )}
           </Card>

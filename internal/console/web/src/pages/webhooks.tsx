@@ -21,7 +21,7 @@ export function WebhooksPage() {
     <Page title="Webhooks">
       <Card>
         <Empty title="This broker sends no webhooks.">
-          <p>Your backend can learn who comes online, which channels are in use, and which messages nobody acknowledged. Give brokers and janitors:</p>
+          <p>Your backend can learn who comes online, which channels are in use, and which messages no device acknowledged. Give brokers and janitors:</p>
           <Code label="Settings of webhooks" text={"export SWITCHBOARD_WEBHOOKS_URL=https://backend.example.com/switchboard\nexport SWITCHBOARD_WEBHOOKS_SECRETS=$(openssl rand -hex 32)"} />
         </Empty>
       </Card>

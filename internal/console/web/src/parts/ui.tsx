@@ -182,7 +182,7 @@ export function Field({ label, hint, children }: { label: string; hint?: Compone
 export function Confirm({ label, question, harmless, busy, onConfirm }: {
   label: string;
   question: string;
-  /** True if the action takes nothing away from anybody. */
+  /** True if the action takes nothing away. */
   harmless?: boolean;
   busy?: boolean;
   onConfirm: () => void;
