@@ -1,9 +1,9 @@
 // Package console serves the web console of the broker: one page, which calls the HTTP API of the
 // broker that served it.
 //
-// The folder web has the sources, in TypeScript. The folder dist has the files that a browser loads.
-// They are committed, so that a build of the broker needs Go only. A test compares them with a fresh
-// build:
+// The folder web has the sources, in TypeScript. The folder dist has the files that a browser
+// loads. They are committed, so that a build of the broker needs Go only. A test compares them with
+// a fresh build:
 //
 //	npm ci --prefix internal/console/web && npm run build --prefix internal/console/web
 package console

@@ -137,7 +137,7 @@ func TestAcceptsGzip(t *testing.T) {
 // TestDist checks that dist is what the sources build.
 func TestDist(t *testing.T) {
 	fresh := t.TempDir()
-	run(t, nil, "node", "web/build.mjs", fresh)
+	run(t, "node", "web/build.mjs", fresh)
 	want, got := contents(t, os.DirFS(fresh)), contents(t, os.DirFS("dist"))
 	for name, text := range want {
 		if got[name] != text {
@@ -169,19 +169,24 @@ func contents(t *testing.T, root fs.FS) map[string]string {
 
 // TestTypes checks the types of the sources.
 func TestTypes(t *testing.T) {
-	run(t, nil, "node", "web/node_modules/typescript/bin/tsc", "--project", "web")
+	run(t, "node", "web/node_modules/typescript/bin/tsc", "--project", "web")
 }
 
-func TestUnits(t *testing.T) { run(t, nil, "node", "--test", "web/test/units.test.mjs") }
+// TestFormat checks the format of the sources.
+func TestFormat(t *testing.T) {
+	run(t, "node", "web/node_modules/prettier/bin/prettier.cjs", "--check", "web/src", "web/test", "web/build.mjs",
+		"--config", "web/package.json", "--ignore-path", "web/.prettierignore")
+}
+
+func TestUnits(t *testing.T) { run(t, "node", "--test", "web/test/units.test.mjs") }
 
 // run runs a command, and fails with its output.
-func run(t *testing.T, environ []string, name string, args ...string) {
+func run(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join("web", "node_modules")); err != nil {
 		t.Fatalf("%v; run `make install-test-tools`", err)
 	}
 	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Env = append(os.Environ(), environ...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}

@@ -17,7 +17,9 @@ export class Refusal extends Error {
 let key = sessionStorage.getItem(storageName) ?? "";
 let onRefusedKey = () => {};
 
-/** setKey makes all further calls with an API key; "" means without one. The key stays in this tab. */
+/**
+ * setKey makes all further calls with an API key; "" means without one. The key stays in this tab.
+ */
 export function setKey(value: string) {
   key = value;
   if (value) sessionStorage.setItem(storageName, value);
@@ -31,7 +33,10 @@ export function whenKeyIsRefused(handler: () => void) {
   onRefusedKey = handler;
 }
 
-/** JSONText is a body whose members are JSON texts. They are sent as they are, so no number is rounded. Empty ones are left out. */
+/**
+ * JSONText is a body whose members are JSON texts. They are sent as they are, so no number is
+ * rounded. Empty ones are left out.
+ */
 export class JSONText {
   constructor(readonly members: Record<string, string>) {}
 
@@ -64,7 +69,8 @@ export async function call<T>(method: string, path: string, options: CallOptions
     credentials: "omit",
     redirect: "error",
   };
-  if (options.body !== undefined) init.body = options.body instanceof JSONText ? String(options.body) : JSON.stringify(options.body);
+  if (options.body !== undefined)
+    init.body = options.body instanceof JSONText ? String(options.body) : JSON.stringify(options.body);
   let status = 0;
   let text: string;
   try {
@@ -73,7 +79,11 @@ export async function call<T>(method: string, path: string, options: CallOptions
     text = await response.text();
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new Refusal(0, "unreachable", timeout.aborted ? "The broker does not answer." : "The broker cannot be reached.");
+    throw new Refusal(
+      0,
+      "unreachable",
+      timeout.aborted ? "The broker does not answer." : "The broker cannot be reached.",
+    );
   }
   let answer: unknown;
   try {
@@ -83,13 +93,19 @@ export async function call<T>(method: string, path: string, options: CallOptions
   }
   if (status >= 200 && status < 300) return answer as T;
   const error = (answer as { error?: { code?: string; message?: string } }).error ?? {};
-  const refusal = new Refusal(status, error.code ?? String(status), error.message ?? `The broker answered with status ${status}.`, error);
+  const refusal = new Refusal(
+    status,
+    error.code ?? String(status),
+    error.message ?? `The broker answered with status ${status}.`,
+    error,
+  );
   if (status === 401 && key) onRefusedKey();
   throw refusal;
 }
 
 export const get = <T>(path: string, options?: CallOptions) => call<T>("GET", path, options);
-export const post = <T>(path: string, body: unknown = {}, options?: CallOptions) => call<T>("POST", path, { ...options, body });
+export const post = <T>(path: string, body: unknown = {}, options?: CallOptions) =>
+  call<T>("POST", path, { ...options, body });
 
 /** path joins the segments of a path and escapes each of them. */
 export const path = (...segments: string[]) => "/v1/" + segments.map(encodeURIComponent).join("/");
@@ -110,14 +126,15 @@ export const clientPath = (client: string, ...rest: string[]) => path("clients",
 type ExactJSON = typeof JSON & { rawJSON?: (text: string) => unknown };
 
 /**
- * parseExactly is JSON.parse, but a number that would change, such as 12345678901234567890, becomes a
- * raw value, which JSON.stringify writes as it was sent. Browsers without raw values round it.
+ * parseExactly is JSON.parse, but a number that would change, such as 12345678901234567890, becomes
+ * a raw value, which JSON.stringify writes as it was sent. Browsers without raw values round it.
  */
 export function parseExactly(text: string): unknown {
   const { rawJSON } = JSON as ExactJSON;
   if (!rawJSON) return JSON.parse(text);
   return JSON.parse(text, function (_name: string, value: unknown, context?: { source?: string }) {
-    if (typeof value === "number" && context?.source !== undefined && String(value) !== context.source) return rawJSON(context.source);
+    if (typeof value === "number" && context?.source !== undefined && String(value) !== context.source)
+      return rawJSON(context.source);
     return value;
   } as (name: string, value: unknown) => unknown);
 }

@@ -41,9 +41,21 @@ export function App() {
     case "loading":
       return null;
     case "login":
-      return <Login refused={stage.refused ?? false} onKey={(key) => { setKey(key); return enter(); }} />;
+      return (
+        <Login
+          refused={stage.refused ?? false}
+          onKey={(key) => {
+            setKey(key);
+            return enter();
+          }}
+        />
+      );
     case "failed":
-      return <main class="alone"><Problem error={stage.error} retry={enter} /></main>;
+      return (
+        <main class="alone">
+          <Problem error={stage.error} retry={enter} />
+        </main>
+      );
     case "open":
       return (
         <SessionProvider value={stage.self}>
@@ -60,11 +72,20 @@ function Frame({ leave }: { leave: () => void }) {
   useEffect(() => (reads ? startSampling() : undefined), [reads]);
   return (
     <div class="frame">
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(e) => {
+          e.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
         Skip to the page
       </a>
       <Navigation current={route[0] ?? ""} leave={leave} />
-      <main id="main" tabIndex={-1}>{pageOf(route, session)}</main>
+      <main id="main" tabIndex={-1}>
+        {pageOf(route, session)}
+      </main>
     </div>
   );
 }

@@ -10,7 +10,8 @@ export interface Loaded<T> {
 }
 
 /**
- * useLoad calls load at once, when deps change, and after `every` ms while the page is visible (0: never).
+ * useLoad calls load at once, when deps change, and after `every` ms while the page is visible (0:
+ * never).
  */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unknown[], every = 0): Loaded<T> {
   const [state, setState] = useState<{ data?: T; error?: Refusal }>({});

@@ -36,13 +36,25 @@ export interface Samples {
   ready: boolean;
 }
 
-const series: Series = { times: [], connections: [], delivered: [], pushes: [], append50: [], append99: [], drain50: [], drain99: [] };
+const series: Series = {
+  times: [],
+  connections: [],
+  delivered: [],
+  pushes: [],
+  append50: [],
+  append99: [],
+  drain50: [],
+  drain99: [],
+};
 let samples: Samples = { series, servers: [], partial: false, error: undefined, skew: 0, ready: false };
 let previous: Map<string, ServerStats>[] = []; // the last two samples, by server
 const seen = new Map<string, Seen>();
 const listeners = new Set<() => void>();
 
-/** startSampling samples until the returned function is called. It skips times when the page is hidden. */
+/**
+ * startSampling samples until the returned function is called. It skips times when the page is
+ * hidden.
+ */
 export function startSampling(): () => void {
   const abort = new AbortController();
   let timer = 0;
@@ -50,7 +62,10 @@ export function startSampling(): () => void {
     if (document.visibilityState === "visible") {
       try {
         const { signal } = abort;
-        const [stats, list] = await Promise.all([get<Stats>("/v1/stats", { signal }), get<{ servers: Server[] }>("/v1/servers", { signal })]);
+        const [stats, list] = await Promise.all([
+          get<Stats>("/v1/stats", { signal }),
+          get<{ servers: Server[] }>("/v1/servers", { signal }),
+        ]);
         add(stats, list.servers);
       } catch (error) {
         if (abort.signal.aborted) return;
@@ -67,13 +82,17 @@ export function startSampling(): () => void {
   };
 }
 
-/** add adds a sample. Rates are differences to the sample before the last one, so that bursts do not make a comb. */
+/**
+ * add adds a sample. Rates are differences to the sample before the last one, so that bursts do not
+ * make a comb.
+ */
 function add({ servers, partial }: Stats, list: Server[]) {
   const rateOf = (counter: "delivered" | "pushes") => {
     let total: number | null = null;
     for (const s of servers) {
       const before = previous[0]?.get(s.server) ?? previous[1]?.get(s.server);
-      if (before && s.at > before.at) total = (total ?? 0) + Math.max(0, s[counter] - before[counter]) / ((s.at - before.at) / 1000);
+      if (before && s.at > before.at)
+        total = (total ?? 0) + Math.max(0, s[counter] - before[counter]) / ((s.at - before.at) / 1000);
     }
     return total;
   };
@@ -82,13 +101,28 @@ function add({ servers, partial }: Stats, list: Server[]) {
     return values.length ? Math.max(...values) : null;
   };
   push(series.times, Date.now() / 1000);
-  push(series.connections, servers.reduce((n, s) => n + s.connections, 0));
+  push(
+    series.connections,
+    servers.reduce((n, s) => n + s.connections, 0),
+  );
   push(series.delivered, rateOf("delivered"));
   push(series.pushes, rateOf("pushes"));
-  push(series.append50, slowest((s) => s.append, "p50"));
-  push(series.append99, slowest((s) => s.append, "p99"));
-  push(series.drain50, slowest((s) => s.drain, "p50"));
-  push(series.drain99, slowest((s) => s.drain, "p99"));
+  push(
+    series.append50,
+    slowest((s) => s.append, "p50"),
+  );
+  push(
+    series.append99,
+    slowest((s) => s.append, "p99"),
+  );
+  push(
+    series.drain50,
+    slowest((s) => s.drain, "p50"),
+  );
+  push(
+    series.drain99,
+    slowest((s) => s.drain, "p99"),
+  );
   const latest = new Map(servers.map((s) => [s.server, s]));
   previous = [...previous.slice(-1), latest];
 

@@ -1,4 +1,4 @@
-// The colours: those of the system until a person chooses. The style sheet reads data-theme.
+// The colors: those of the system until a person chooses. The style sheet reads data-theme.
 import { useEffect, useState } from "preact/hooks";
 
 type Theme = "light" | "dark";

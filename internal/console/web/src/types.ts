@@ -26,7 +26,10 @@ export interface Server {
   channels: number;
 }
 
-/** Latency counts operations since the start. Percentiles, in seconds, are those of the last 10 s, if there was an operation. */
+/**
+ * Latency counts operations since the start. Percentiles, in seconds, are those of the last 10 s,
+ * if there was an operation.
+ */
 export interface Latency {
   count: number;
   p50?: number;

@@ -1,4 +1,5 @@
-// Tests of the console in Chromium, against a broker that the Go test has started. The Go test passes the
+// Tests of the console in Chromium, against a broker that the Go test has started. The Go test
+// passes the
 // address and the keys in the environment.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
@@ -29,7 +30,10 @@ async function call(method, path, body) {
 
 /** openClient connects a client over TCP. ended resolves when the broker closes the connection. */
 async function openClient({ user, client, channels, info }) {
-  const [host, port] = [BROKER_TCP.slice(0, BROKER_TCP.lastIndexOf(":")), BROKER_TCP.slice(BROKER_TCP.lastIndexOf(":") + 1)];
+  const [host, port] = [
+    BROKER_TCP.slice(0, BROKER_TCP.lastIndexOf(":")),
+    BROKER_TCP.slice(BROKER_TCP.lastIndexOf(":") + 1),
+  ];
   const socket = connect({ host, port: Number(port) });
   const send = (message) => socket.write(JSON.stringify(message) + "\n");
   const ended = new Promise((resolve) => socket.on("close", resolve));
@@ -56,7 +60,8 @@ async function inPage(run, { key, width = 1280, colorScheme = "light" } = {}) {
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => {
-    const refusedLogin = message.text().includes("401") && message.location().url.endsWith("/v1/self"); // the browser logs every 401
+    // The browser logs every 401.
+    const refusedLogin = message.text().includes("401") && message.location().url.endsWith("/v1/self");
     if (["error", "warning"].includes(message.type()) && !refusedLogin) problems.push(message.text());
   });
   page.on("request", (request) => {
@@ -76,117 +81,152 @@ const openPage = async (page, route) => {
   await page.locator("h1").waitFor();
 };
 
-test("a person logs in at /, and a wrong key is refused", () => inPage(async (page) => {
-  await page.goto(base + "/");
-  await page.waitForURL(base + "/console/");
-  await page.getByLabel("API key").fill("swb_wrong");
-  await page.keyboard.press("Enter");
-  await page.getByText("The broker does not know this key.").waitFor();
-  await page.getByLabel("API key").fill(KEY_READ);
-  await page.getByRole("button", { name: "Log in" }).click();
-  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
-  await page.getByText("healthy").waitFor();
-  await page.reload();
-  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor(); // the key stays in the tab
-  await page.getByRole("button", { name: "Log out" }).click();
-  await page.getByLabel("API key").waitFor();
-  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
-}));
+test("a person logs in at /, and a wrong key is refused", () =>
+  inPage(async (page) => {
+    await page.goto(base + "/");
+    await page.waitForURL(base + "/console/");
+    await page.getByLabel("API key").fill("swb_wrong");
+    await page.keyboard.press("Enter");
+    await page.getByText("The broker does not know this key.").waitFor();
+    await page.getByLabel("API key").fill(KEY_READ);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+    await page.getByText("healthy").waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor(); // the key stays in the tab
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.getByLabel("API key").waitFor();
+    assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+  }));
 
 test("a key that may only read is offered nothing else", async () => {
   const client = await openClient({ user: "amy", client: "phone", channels: ["news"] });
-  await inPage(async (page) => {
-    await openPage(page, "channels/news");
-    await page.getByRole("link", { name: "amy/phone" }).waitFor();
-    assert.equal(await page.getByRole("button", { name: "Push" }).count(), 0);
-    await openPage(page, "clients/amy%2Fphone");
-    await page.getByText("online").waitFor();
-    assert.equal(await page.getByRole("button", { name: /Disconnect|Push/ }).count(), 0);
-    assert.equal(await page.getByRole("navigation").getByRole("link", { name: "Accounts" }).count(), 0);
-    await openPage(page, "accounts");
-    await page.getByText("This page needs a key with the scope admin.").waitFor();
-  }, { key: KEY_READ });
-  await inPage(async (page) => {
-    await page.goto(`${base}/console/`);
-    await page.getByRole("heading", { name: "First push", level: 1 }).waitFor(); // a key that may only push begins there
-    assert.equal(await page.getByRole("navigation").getByRole("link").count(), 1);
-  }, { key: KEY_PUSH });
+  await inPage(
+    async (page) => {
+      await openPage(page, "channels/news");
+      await page.getByRole("link", { name: "amy/phone" }).waitFor();
+      assert.equal(await page.getByRole("button", { name: "Push" }).count(), 0);
+      await openPage(page, "clients/amy%2Fphone");
+      await page.getByText("online").waitFor();
+      assert.equal(await page.getByRole("button", { name: /Disconnect|Push/ }).count(), 0);
+      assert.equal(await page.getByRole("navigation").getByRole("link", { name: "Accounts" }).count(), 0);
+      await openPage(page, "accounts");
+      await page.getByText("This page needs a key with the scope admin.").waitFor();
+    },
+    { key: KEY_READ },
+  );
+  await inPage(
+    async (page) => {
+      await page.goto(`${base}/console/`);
+      await page.getByRole("heading", { name: "First push", level: 1 }).waitFor();
+      assert.equal(await page.getByRole("navigation").getByRole("link").count(), 1);
+    },
+    { key: KEY_PUSH },
+  );
   client.close();
 });
 
-test("a push from the console appears in the tail", () => inPage(async (page) => {
-  await openPage(page, "channels/tail:1");
-  await page.getByText("No message is stored.").waitFor();
-  await page.getByLabel("Data (JSON)").fill('{"n": 12345678901234567890}');
-  await page.getByRole("button", { name: "Push" }).click();
-  await page.getByText(/^Stored, id/).waitFor();
-  await page.getByRole("log").getByText('{"n":12345678901234567890}').waitFor();
-  await call("POST", "/v1/push", { channel: "tail:1", data: "from the backend", set: { turn: "amy" } });
-  await page.getByRole("log").getByText("from the backend").waitFor();
-  await page.getByRole("table", { name: "Fields" }).getByText("turn").waitFor();
-  await page.getByRole("button", { name: "Pause" }).click();
-  await call("POST", "/v1/push", { channel: "tail:1", data: "while it is paused" });
-  await page.getByText("1 new message", { exact: true }).waitFor();
-  assert.equal(await page.getByRole("log").getByText("while it is paused").count(), 0);
-  await page.getByRole("button", { name: "Continue" }).click();
-  await page.getByRole("log").getByText("while it is paused").waitFor();
-  await page.getByLabel("Data (JSON)").fill("{");
-  assert.ok(await page.getByRole("button", { name: "Push" }).isDisabled());
-}, { key: KEY_ADMIN }));
+test("a push from the console appears in the tail", () =>
+  inPage(
+    async (page) => {
+      await openPage(page, "channels/tail:1");
+      await page.getByText("No message is stored.").waitFor();
+      await page.getByLabel("Data (JSON)").fill('{"n": 12345678901234567890}');
+      await page.getByRole("button", { name: "Push" }).click();
+      await page.getByText(/^Stored, id/).waitFor();
+      await page.getByRole("log").getByText('{"n":12345678901234567890}').waitFor();
+      await call("POST", "/v1/push", { channel: "tail:1", data: "from the backend", set: { turn: "amy" } });
+      await page.getByRole("log").getByText("from the backend").waitFor();
+      await page.getByRole("table", { name: "Fields" }).getByText("turn").waitFor();
+      await page.getByRole("button", { name: "Pause" }).click();
+      await call("POST", "/v1/push", { channel: "tail:1", data: "while it is paused" });
+      await page.getByText("1 new message", { exact: true }).waitFor();
+      assert.equal(await page.getByRole("log").getByText("while it is paused").count(), 0);
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByRole("log").getByText("while it is paused").waitFor();
+      await page.getByLabel("Data (JSON)").fill("{");
+      assert.ok(await page.getByRole("button", { name: "Push" }).isDisabled());
+    },
+    { key: KEY_ADMIN },
+  ));
 
 test("a device is found, its queue is shown, and it is disconnected", async () => {
   const client = await openClient({ user: "bob", client: "laptop", channels: ["news"] });
   await call("POST", "/v1/push", { client: "bob/laptop", data: { badge: 3 } });
-  await inPage(async (page) => {
-    await openPage(page, "users");
-    await page.getByRole("link", { name: "bob", exact: true }).click();
-    await page.getByRole("link", { name: "laptop" }).click();
-    await page.getByText('{"badge":3}').waitFor();
-    await page.getByRole("button", { name: "Disconnect" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    await page.getByRole("button", { name: "Disconnect" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
-    await page.getByText("Disconnected.").waitFor();
-    await page.getByText("offline").waitFor();
-    await client.ended;
-  }, { key: KEY_ADMIN });
+  await inPage(
+    async (page) => {
+      await openPage(page, "users");
+      await page.getByRole("link", { name: "bob", exact: true }).click();
+      await page.getByRole("link", { name: "laptop" }).click();
+      await page.getByText('{"badge":3}').waitFor();
+      await page.getByRole("button", { name: "Disconnect" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+      await page.getByRole("button", { name: "Disconnect" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
+      await page.getByText("Disconnected.").waitFor();
+      await page.getByText("offline").waitFor();
+      await client.ended;
+    },
+    { key: KEY_ADMIN },
+  );
 });
 
 test("hostile names and payloads stay text", async () => {
-  const client = await openClient({ user: hostile, client: "x", channels: [hostile], info: { name: `</td>${hostile}` } });
+  const client = await openClient({
+    user: hostile,
+    client: "x",
+    channels: [hostile],
+    info: { name: `</td>${hostile}` },
+  });
   await call("POST", "/v1/push", { channel: hostile, data: { html: hostile, [hostile]: `</script>${hostile}` } });
   await call("PUT", "/v1/holds/hostile", { seats: ["A1..A3"], data: hostile });
-  await inPage(async (page) => {
-    for (const route of ["channels", "users", `channels/${encodeURIComponent(hostile)}`, `users/${encodeURIComponent(hostile)}`,
-      `clients/${encodeURIComponent(hostile + "/x")}`, "holds/hostile"]) {
-      await openPage(page, route);
-      await page.getByText("document.title=").first().waitFor();
-      assert.equal(await page.locator("main img, main script, main iframe").count(), 0, route);
-      assert.notEqual(await page.title(), "hacked");
-    }
-  }, { key: KEY_ADMIN });
+  await inPage(
+    async (page) => {
+      for (const route of [
+        "channels",
+        "users",
+        `channels/${encodeURIComponent(hostile)}`,
+        `users/${encodeURIComponent(hostile)}`,
+        `clients/${encodeURIComponent(hostile + "/x")}`,
+        "holds/hostile",
+      ]) {
+        await openPage(page, route);
+        await page.getByText("document.title=").first().waitFor();
+        assert.equal(await page.locator("main img, main script, main iframe").count(), 0, route);
+        assert.notEqual(await page.title(), "hacked");
+      }
+    },
+    { key: KEY_ADMIN },
+  );
   client.close();
 });
 
-test("the keyboard reaches and follows the main menu", () => inPage(async (page) => {
-  await openPage(page, "overview");
-  await page.evaluate(() => { document.body.tabIndex = -1; document.body.focus(); }); // as after opening the page
-  await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
-  const focused = () => page.evaluate(() => document.activeElement.textContent.trim());
-  for (const name of ["Switchboard", "Overview", "Channels"]) {
-    await page.keyboard.press("Tab");
-    assert.equal(await focused(), name);
-    assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), "none");
-  }
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Channels", level: 1 }).waitFor();
-  assert.equal(await focused(), "Channels"); // the heading, for screen readers
-  await page.getByRole("link", { name: "Channels", exact: true, includeHidden: false }).first().focus();
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-current")), "page");
-}, { key: KEY_ADMIN }));
+test("the keyboard reaches and follows the main menu", () =>
+  inPage(
+    async (page) => {
+      await openPage(page, "overview");
+      await page.evaluate(() => {
+        document.body.tabIndex = -1;
+        document.body.focus();
+      }); // as after opening the page
+      await page.keyboard.press("Tab");
+      assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+      const focused = () => page.evaluate(() => document.activeElement.textContent.trim());
+      for (const name of ["Switchboard", "Overview", "Channels"]) {
+        await page.keyboard.press("Tab");
+        assert.equal(await focused(), name);
+        assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), "none");
+      }
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Channels", level: 1 }).waitFor();
+      assert.equal(await focused(), "Channels"); // the heading, for screen readers
+      await page.getByRole("link", { name: "Channels", exact: true, includeHidden: false }).first().focus();
+      assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-current")), "page");
+    },
+    { key: KEY_ADMIN },
+  ));
 
-test("every page fits a phone, in both colour schemes", async () => {
+test("every page fits a phone, in both color schemes", async () => {
   await call("PUT", "/v1/holds/play-7", { seats: ["A1..A40", "B1..B40", "box-left"] });
   await call("POST", "/v1/holds/play-7/holds", { id: "order-1", user: "bob", seats: ["A1", "A2"] });
   await call("POST", "/v1/holds/play-7/sales", { id: "order-2", user: "amy", seats: ["B7"] });
@@ -195,38 +235,64 @@ test("every page fits a phone, in both colour schemes", async () => {
   await call("POST", "/v1/accounts", { name: "amy@example.com", password: "correct horse" });
   await call("POST", "/v1/scenes", { id: "town", world: "earth", name: "Town" });
   const pages = {
-    overview: "Connections", channels: "Search channels", "channels/news": "Messages", users: "online", "users/amy": "Devices", webhooks: "This broker sends no webhooks.",
-    access: "Question", start: "Connect a client", rooms: "Epic Battle Arena", "rooms/battle%3A7": "Members", holds: "play-7", "holds/play-7": "order-2",
-    boards: "Boards that clients follow", "boards/chess": "1,500", accounts: "amy@example.com", scenes: "Which world?", "scenes/town": "Avatars", nowhere: "This console has no such page.",
+    overview: "Connections",
+    channels: "Search channels",
+    "channels/news": "Messages",
+    users: "online",
+    "users/amy": "Devices",
+    webhooks: "This broker sends no webhooks.",
+    access: "Question",
+    start: "Connect a client",
+    rooms: "Epic Battle Arena",
+    "rooms/battle%3A7": "Members",
+    holds: "play-7",
+    "holds/play-7": "order-2",
+    boards: "Boards that clients follow",
+    "boards/chess": "1,500",
+    accounts: "amy@example.com",
+    scenes: "Which world?",
+    "scenes/town": "Avatars",
+    nowhere: "This console has no such page.",
   };
   for (const colorScheme of ["light", "dark"]) {
-    await inPage(async (page) => {
-      for (const [route, text] of Object.entries(pages)) {
-        await openPage(page, route);
-        await page.getByText(text).or(page.getByLabel(text)).first().waitFor();
-        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, route);
-      }
-      await page.getByRole("button", { name: "Menu" }).click();
-      await page.getByRole("link", { name: "Channels", exact: true }).click();
-      await page.getByRole("heading", { name: "Channels", level: 1 }).waitFor();
-    }, { key: KEY_ADMIN, width: 390, colorScheme });
+    await inPage(
+      async (page) => {
+        for (const [route, text] of Object.entries(pages)) {
+          await openPage(page, route);
+          await page.getByText(text).or(page.getByLabel(text)).first().waitFor();
+          assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, route);
+        }
+        await page.getByRole("button", { name: "Menu" }).click();
+        await page.getByRole("link", { name: "Channels", exact: true }).click();
+        await page.getByRole("heading", { name: "Channels", level: 1 }).waitFor();
+      },
+      { key: KEY_ADMIN, width: 390, colorScheme },
+    );
   }
 });
 
-test("the seat map follows the seats", () => inPage(async (page) => {
-  await call("PUT", "/v1/holds/live", { seats: ["A1..A4"] });
-  await openPage(page, "holds/live");
-  await page.getByTitle("A2: free").waitFor();
-  await call("POST", "/v1/holds/live/holds", { id: "order-9", user: "bob", seats: ["A2"] });
-  await page.getByTitle("A2: held").waitFor();
-  await call("POST", "/v1/holds/live/holds/order-9/confirm");
-  await page.getByTitle("A2: sold").waitFor();
-}, { key: KEY_ADMIN }));
+test("the seat map follows the seats", () =>
+  inPage(
+    async (page) => {
+      await call("PUT", "/v1/holds/live", { seats: ["A1..A4"] });
+      await openPage(page, "holds/live");
+      await page.getByTitle("A2: free").waitFor();
+      await call("POST", "/v1/holds/live/holds", { id: "order-9", user: "bob", seats: ["A2"] });
+      await page.getByTitle("A2: held").waitFor();
+      await call("POST", "/v1/holds/live/holds/order-9/confirm");
+      await page.getByTitle("A2: sold").waitFor();
+    },
+    { key: KEY_ADMIN },
+  ));
 
-test("a check names the rule", () => inPage(async (page) => {
-  await openPage(page, "access");
-  await page.getByLabel("User", { exact: true }).fill("amy");
-  await page.getByLabel("Channel").fill("news");
-  await page.getByRole("button", { name: "Check" }).click();
-  await page.getByRole("table", { name: "Rights" }).getByText("subscribe", { exact: true }).waitFor();
-}, { key: KEY_READ }));
+test("a check names the rule", () =>
+  inPage(
+    async (page) => {
+      await openPage(page, "access");
+      await page.getByLabel("User", { exact: true }).fill("amy");
+      await page.getByLabel("Channel").fill("news");
+      await page.getByRole("button", { name: "Check" }).click();
+      await page.getByRole("table", { name: "Rights" }).getByText("subscribe", { exact: true }).waitFor();
+    },
+    { key: KEY_READ },
+  ));

@@ -35,6 +35,9 @@ test("format", async () => {
 test("a body of JSON texts is sent as it is", async () => {
   globalThis.sessionStorage = { getItem: () => null };
   const { JSONText, query } = await load("api.ts");
-  assert.equal(String(new JSONText({ channel: '"a"', data: "12345678901234567890", set: "" })), '{"channel":"a","data":12345678901234567890}');
+  assert.equal(
+    String(new JSONText({ channel: '"a"', data: "12345678901234567890", set: "" })),
+    '{"channel":"a","data":12345678901234567890}',
+  );
   assert.equal(query({ after: 0, limit: undefined, prefix: "" }), "?after=0");
 });

@@ -12,7 +12,10 @@ async function loadResources(most: number, signal: AbortSignal): Promise<{ resou
   const resources: Resource[] = [];
   let cursor: string | undefined;
   do {
-    const page: { resources: Resource[]; cursor?: string } = await get("/v1/holds" + query({ limit: pageSize, cursor }), { signal });
+    const page: { resources: Resource[]; cursor?: string } = await get(
+      "/v1/holds" + query({ limit: pageSize, cursor }),
+      { signal },
+    );
     resources.push(...page.resources);
     cursor = page.cursor;
   } while (cursor && resources.length < most);
@@ -32,15 +35,24 @@ export function Holds() {
           {data.resources.length === 0 && (
             <Empty title="There is no resource.">
               <p>A resource is a show with seats, or a product with units. Create one:</p>
-              <Code label="A resource" text={`curl -X PUT ${location.origin}/v1/holds/play-7 -d '{"seats": ["A1..A20", "B1..B20"]}'`} />
+              <Code
+                label="A resource"
+                text={`curl -X PUT ${location.origin}/v1/holds/play-7 -d '{"seats": ["A1..A20", "B1..B20"]}'`}
+              />
             </Empty>
           )}
           {data.resources.length > 0 && (
             <Table caption="Resources" columns={["Resource", "Taken", "+Free", "+Held", "+Sold", "+Capacity?"]}>
               {data.resources.map((r) => (
                 <tr key={r.resource}>
-                  <th scope="row"><a class="name" href={link("holds", r.resource)}>{r.resource}</a></th>
-                  <td><Occupancy {...r} /></td>
+                  <th scope="row">
+                    <a class="name" href={link("holds", r.resource)}>
+                      {r.resource}
+                    </a>
+                  </th>
+                  <td>
+                    <Occupancy {...r} />
+                  </td>
                   <td class="num">{count(r.free)}</td>
                   <td class="num">{count(r.held)}</td>
                   <td class="num">{count(r.sold)}</td>
@@ -52,7 +64,9 @@ export function Holds() {
           {data.more && (
             <div class="card-foot">
               <span>The first {count(data.resources.length)}</span>
-              <button type="button" class="button" onClick={() => setMost(most * 4)}>Show more</button>
+              <button type="button" class="button" onClick={() => setMost(most * 4)}>
+                Show more
+              </button>
             </div>
           )}
         </Card>
@@ -65,7 +79,13 @@ export function Holds() {
 export function Occupancy({ sold, held, capacity }: { sold: number; held: number; capacity: number }) {
   const part = (n: number) => (100 * n) / Math.max(1, capacity);
   return (
-    <svg class="occupancy" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={`${count(sold)} sold, ${count(held)} held of ${count(capacity)}`}>
+    <svg
+      class="occupancy"
+      viewBox="0 0 100 6"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${count(sold)} sold, ${count(held)} held of ${count(capacity)}`}
+    >
       <rect class="free" width="100" height="6" />
       <rect class="sold" width={part(sold)} height="6" />
       <rect class="held" x={part(sold)} width={part(held)} height="6" />

@@ -1,7 +1,10 @@
 import { Component, type FunctionComponent, h } from "preact";
 
 /** memo renders a component again only if its properties are not the same. */
-export function memo<P extends object>(inner: FunctionComponent<P>, same: (before: P, after: P) => boolean): FunctionComponent<P> {
+export function memo<P extends object>(
+  inner: FunctionComponent<P>,
+  same: (before: P, after: P) => boolean,
+): FunctionComponent<P> {
   class Memo extends Component<P> {
     override shouldComponentUpdate(next: P) {
       return !same(this.props as P, next);

@@ -13,11 +13,17 @@ export function expand(list: string[]): string[] {
     const [, prefix = "", first = "", , last = ""] = range;
     const width = first.startsWith("0") ? first.length : 0;
     const length = Number(last) - Number(first) + 1;
-    return Array.from({ length: Math.max(0, length) }, (_, i) => prefix + String(Number(first) + i).padStart(width, "0"));
+    return Array.from(
+      { length: Math.max(0, length) },
+      (_, i) => prefix + String(Number(first) + i).padStart(width, "0"),
+    );
   });
 }
 
-/** rowsOf groups seats by the part of the name before its last number. Seats without a number are a row. */
+/**
+ * rowsOf groups seats by the part of the name before its last number. Seats without a number are a
+ * row.
+ */
 export function rowsOf(seats: string[]): SeatRow[] {
   const rows = new Map<string, string[]>();
   for (const seat of seats) {

@@ -33,7 +33,15 @@ export interface Room {
   owner?: number;
   owner_user?: string;
   code?: string;
-  members: { n: number; nickname?: string; joined?: number; away?: boolean; reserved?: boolean; until?: number; user?: string }[];
+  members: {
+    n: number;
+    nickname?: string;
+    joined?: number;
+    away?: boolean;
+    reserved?: boolean;
+    until?: number;
+    user?: string;
+  }[];
 }
 
 export interface Resource {

@@ -29,11 +29,24 @@ export function Access() {
   };
   const choice = (value: By, label: string) => (
     <label class="choice">
-      <input type="radio" name="by" value={value} checked={by === value} onChange={() => { setBy(value); check.clear(); }} /> {label}
+      <input
+        type="radio"
+        name="by"
+        value={value}
+        checked={by === value}
+        onChange={() => {
+          setBy(value);
+          check.clear();
+        }}
+      />{" "}
+      {label}
     </label>
   );
   return (
-    <Page title="Access check" about="What may this token do, and why? The broker answers with the code that decides for clients.">
+    <Page
+      title="Access check"
+      about="What may this token do, and why? The broker answers with the code that decides for clients."
+    >
       <div class="grid split even">
         <Card title="Question">
           <form class="stack" onSubmit={submit}>
@@ -45,24 +58,62 @@ export function Access() {
             </fieldset>
             {by === "token" && (
               <Field label="Token" hint="It is sent to this broker only, and not stored.">
-                {(id) => <textarea id={id} class="mono" rows={5} spellcheck={false} autocomplete="off" placeholder="eyJ…" value={token} onInput={(e) => setToken(e.currentTarget.value)} />}
+                {(id) => (
+                  <textarea
+                    id={id}
+                    class="mono"
+                    rows={5}
+                    spellcheck={false}
+                    autocomplete="off"
+                    placeholder="eyJ…"
+                    value={token}
+                    onInput={(e) => setToken(e.currentTarget.value)}
+                  />
+                )}
               </Field>
             )}
             {by === "user" && (
-              <Field label="User">{(id) => <input id={id} placeholder="alice" value={user} onInput={(e) => setUser(e.currentTarget.value)} />}</Field>
+              <Field label="User">
+                {(id) => (
+                  <input id={id} placeholder="alice" value={user} onInput={(e) => setUser(e.currentTarget.value)} />
+                )}
+              </Field>
             )}
-            <Field label="Channel">{(id) => <input id={id} placeholder="news" value={channel} onInput={(e) => setChannel(e.currentTarget.value)} />}</Field>
-            <Field label="Fields" hint="Optional: names of fields that the client would write.">
-              {(id) => <input id={id} placeholder="seat/A1 status" value={fields} onInput={(e) => setFields(e.currentTarget.value)} />}
+            <Field label="Channel">
+              {(id) => (
+                <input id={id} placeholder="news" value={channel} onInput={(e) => setChannel(e.currentTarget.value)} />
+              )}
             </Field>
-            <div class="form-end"><button type="submit" class="button primary" disabled={!ready || check.busy}>{check.busy ? "Checking…" : "Check"}</button></div>
+            <Field label="Fields" hint="Optional: names of fields that the client would write.">
+              {(id) => (
+                <input
+                  id={id}
+                  placeholder="seat/A1 status"
+                  value={fields}
+                  onInput={(e) => setFields(e.currentTarget.value)}
+                />
+              )}
+            </Field>
+            <div class="form-end">
+              <button type="submit" class="button primary" disabled={!ready || check.busy}>
+                {check.busy ? "Checking…" : "Check"}
+              </button>
+            </div>
           </form>
         </Card>
         <Card title="Answer" flush>
           <div aria-live="polite">
             <Problem error={check.error} />
-            {!check.result && !check.error && <Empty title="Ask a question.">The answer names the rule that decides each right.</Empty>}
-            {check.result?.error && <div class="problem"><p><strong>The token is refused.</strong> {check.result.error}</p></div>}
+            {!check.result && !check.error && (
+              <Empty title="Ask a question.">The answer names the rule that decides each right.</Empty>
+            )}
+            {check.result?.error && (
+              <div class="problem">
+                <p>
+                  <strong>The token is refused.</strong> {check.result.error}
+                </p>
+              </div>
+            )}
             {check.result && !check.result.error && <Answer check={check.result} />}
           </div>
         </Card>
@@ -71,7 +122,8 @@ export function Access() {
   );
 }
 
-const Verdict = ({ allowed }: { allowed: boolean }) => (allowed ? <Badge tone="good">yes</Badge> : <Badge tone="bad">no</Badge>);
+const Verdict = ({ allowed }: { allowed: boolean }) =>
+  allowed ? <Badge tone="good">yes</Badge> : <Badge tone="bad">no</Badge>;
 
 function Answer({ check }: { check: Check }) {
   const items: Fact[] = [
@@ -88,13 +140,40 @@ function Answer({ check }: { check: Check }) {
         {check.limits && <p class="hint">Limits of the namespace: {check.limits}</p>}
       </div>
       <Table caption="Rights" columns={["Right", "Allowed", "Why"]}>
-        {check.connect && <tr><th scope="row" class="word">connect</th><td><Verdict allowed={check.connect.allowed} /></td><td>{check.connect.why}</td></tr>}
-        {check.rights?.map((r) => <tr key={r.right}><th scope="row" class="word">{r.right}</th><td><Verdict allowed={r.allowed} /></td><td>{r.why}</td></tr>)}
+        {check.connect && (
+          <tr>
+            <th scope="row" class="word">
+              connect
+            </th>
+            <td>
+              <Verdict allowed={check.connect.allowed} />
+            </td>
+            <td>{check.connect.why}</td>
+          </tr>
+        )}
+        {check.rights?.map((r) => (
+          <tr key={r.right}>
+            <th scope="row" class="word">
+              {r.right}
+            </th>
+            <td>
+              <Verdict allowed={r.allowed} />
+            </td>
+            <td>{r.why}</td>
+          </tr>
+        ))}
         {check.fields?.map((f) => (
           <tr key={f.field}>
-            <th scope="row" class="mono">{f.field}</th>
-            <td><Verdict allowed={f.allowed} /></td>
-            <td>{f.why}{f.limits && <span class="under">{f.limits}</span>}</td>
+            <th scope="row" class="mono">
+              {f.field}
+            </th>
+            <td>
+              <Verdict allowed={f.allowed} />
+            </td>
+            <td>
+              {f.why}
+              {f.limits && <span class="under">{f.limits}</span>}
+            </td>
           </tr>
         ))}
       </Table>

@@ -18,12 +18,14 @@ export function ChannelPage({ name }: { name: string }) {
     <Page title={name} trail={{ label: "Channels", href: link("channels") }}>
       <Problem error={error} retry={reload} />
       {data && (
-        <Facts items={[
-          ["Subscribers", count(data.subscribers) + (data.partial ? " or more" : "")],
-          ["On", plural(data.servers, "instance")],
-          ["Messages stored", count(data.messages)],
-          ["Last id", data.id ? <span class="id">{data.id}</span> : "–"],
-        ]} />
+        <Facts
+          items={[
+            ["Subscribers", count(data.subscribers) + (data.partial ? " or more" : "")],
+            ["On", plural(data.servers, "instance")],
+            ["Messages stored", count(data.messages)],
+            ["Last id", data.id ? <span class="id">{data.id}</span> : "–"],
+          ]}
+        />
       )}
       <div class="grid split">
         <Tail key={name} channel={name} />

@@ -25,7 +25,8 @@ async function loadChannels(prefix: string, signal: AbortSignal): Promise<Listed
       "/v1/channels" + query({ prefix, cursor, limit: pageSize }),
       { signal },
     );
-    listed.rows.push(...answer.channels.filter((c) => c.subscribers > 0 || answer.partial)); // the others have only callers that wait
+    // Without subscribers, a channel is listed because a call waits for its messages.
+    listed.rows.push(...answer.channels.filter((c) => c.subscribers > 0 || answer.partial));
     listed.partial ||= answer.partial ?? false;
     cursor = answer.cursor;
     if (!cursor) return listed;
@@ -40,13 +41,18 @@ export function Channels() {
   const [order, setOrder] = useState<"name" | "subscribers">("subscribers");
   const [shown, setShown] = useState(rowsAtOnce);
   const [tooMany, setTooMany] = useState(false);
-  // Only if not all channels are loaded, the broker searches, by prefix. Otherwise the search needs no call.
+  // Only if not all channels are loaded, the broker searches, by prefix. Otherwise the search needs
+  // no call.
   const prefix = useDelayed(tooMany ? search.trim() : "");
-  const { data, error, reload } = useLoad(async (signal) => {
-    const listed = await loadChannels(prefix, signal);
-    if (prefix === "") setTooMany(listed.more);
-    return listed;
-  }, [prefix], 5000);
+  const { data, error, reload } = useLoad(
+    async (signal) => {
+      const listed = await loadChannels(prefix, signal);
+      if (prefix === "") setTooMany(listed.more);
+      return listed;
+    },
+    [prefix],
+    5000,
+  );
   const found = useMemo(() => {
     const text = search.trim();
     const rows = (data?.rows ?? []).filter((r) => r.channel.includes(text));
@@ -62,9 +68,19 @@ export function Channels() {
     <Page title="Channels" about={total}>
       <Problem error={error} retry={reload} />
       <form class="toolbar" role="search" onSubmit={open}>
-        <input type="search" aria-label="Search channels" placeholder={tooMany ? "Beginning of a name" : "Part of a name"} value={search}
-          onInput={(e) => { setSearch(e.currentTarget.value); setShown(rowsAtOnce); }} />
-        <button type="submit" class="button" disabled={!search.trim()}>Open this name</button>
+        <input
+          type="search"
+          aria-label="Search channels"
+          placeholder={tooMany ? "Beginning of a name" : "Part of a name"}
+          value={search}
+          onInput={(e) => {
+            setSearch(e.currentTarget.value);
+            setShown(rowsAtOnce);
+          }}
+        />
+        <button type="submit" class="button" disabled={!search.trim()}>
+          Open this name
+        </button>
         <label class="inline">
           Order
           <select value={order} onChange={(e) => setOrder(e.currentTarget.value as typeof order)}>
@@ -82,7 +98,11 @@ export function Channels() {
             <Table caption="Channels" columns={["Channel", "+Subscribers"]}>
               {found.slice(0, shown).map((row) => (
                 <tr key={row.channel}>
-                  <th scope="row"><a class="name" href={link("channels", row.channel)}>{row.channel}</a></th>
+                  <th scope="row">
+                    <a class="name" href={link("channels", row.channel)}>
+                      {row.channel}
+                    </a>
+                  </th>
                   <td class="num">{count(row.subscribers)}</td>
                 </tr>
               ))}
@@ -90,8 +110,12 @@ export function Channels() {
           )}
           {found.length > shown && (
             <div class="card-foot">
-              <span>{count(shown)} of {count(found.length)}</span>
-              <button type="button" class="button" onClick={() => setShown(shown + 5 * rowsAtOnce)}>Show more</button>
+              <span>
+                {count(shown)} of {count(found.length)}
+              </span>
+              <button type="button" class="button" onClick={() => setShown(shown + 5 * rowsAtOnce)}>
+                Show more
+              </button>
             </div>
           )}
         </Card>
@@ -110,7 +134,8 @@ function NoChannels({ search }: { search: string }) {
   }
   return (
     <Empty title="No channel has a subscriber.">
-      A channel exists as soon as a client subscribes or your backend pushes to it. <a href={link("start")}>Make a first push</a>
+      A channel exists as soon as a client subscribes or your backend pushes to it.{" "}
+      <a href={link("start")}>Make a first push</a>
     </Empty>
   );
 }

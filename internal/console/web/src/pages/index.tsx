@@ -38,8 +38,18 @@ const entries: Record<string, Entry> = {
   start: { scope: "push", list: () => <Start /> },
   rooms: { scope: "read", system: "rooms", list: () => <Rooms />, one: (id) => <RoomPage key={id} id={id} /> },
   holds: { scope: "read", system: "holds", list: () => <Holds />, one: (name) => <HoldPage key={name} name={name} /> },
-  boards: { scope: "read", system: "boards", list: () => <Boards />, one: (name) => <BoardPage key={name} name={name} /> },
-  accounts: { scope: "admin", system: "accounts", list: () => <Accounts />, one: (id) => <AccountPage key={id} id={id} /> },
+  boards: {
+    scope: "read",
+    system: "boards",
+    list: () => <Boards />,
+    one: (name) => <BoardPage key={name} name={name} />,
+  },
+  accounts: {
+    scope: "admin",
+    system: "accounts",
+    list: () => <Accounts />,
+    one: (id) => <AccountPage key={id} id={id} />,
+  },
   scenes: { scope: "read", system: "scenes", list: () => <Scenes />, one: (id) => <ScenePage key={id} id={id} /> },
 };
 
@@ -49,7 +59,11 @@ export function pageOf([name, id]: string[], session: Session): ComponentChild {
   if (!entry || (entry.system && !session.has(entry.system))) {
     return (
       <Page title="Nothing here">
-        <Empty title="This console has no such page."><a class="button" href={link("overview")}>Go to the overview</a></Empty>
+        <Empty title="This console has no such page.">
+          <a class="button" href={link("overview")}>
+            Go to the overview
+          </a>
+        </Empty>
       </Page>
     );
   }
@@ -58,7 +72,8 @@ export function pageOf([name, id]: string[], session: Session): ComponentChild {
     return (
       <Page title="Not with this key">
         <Empty title={`This page needs a key with the scope ${entry.scope}.`}>
-          The key of this session has: {session.self.key.scopes.join(", ") || "no scope"}. Log out, and log in with another one.
+          The key of this session has: {session.self.key.scopes.join(", ") || "no scope"}. Log out, and log in with
+          another one.
         </Empty>
       </Page>
     );

@@ -26,16 +26,38 @@ export function Login({ refused, onKey }: { refused: boolean; onKey: (key: strin
         <Mark />
         <h1>Switchboard console</h1>
         <p class="about">This broker has API keys. The console shows and offers what your key may do.</p>
-        <Field label="API key" hint={<>It stays in this tab and is forgotten when you close it. Make one with <code>broker key --scopes read</code>.</>}>
+        <Field
+          label="API key"
+          hint={
+            <>
+              It stays in this tab and is forgotten when you close it. Make one with{" "}
+              <code>broker key --scopes read</code>.
+            </>
+          }
+        >
           {(id) => (
-            <input id={id} ref={input} type="password" autocomplete="off" spellcheck={false} placeholder="swb_…" value={key}
-              aria-invalid={refused && !key} onInput={(e) => setKey(e.currentTarget.value)} />
+            <input
+              id={id}
+              ref={input}
+              type="password"
+              autocomplete="off"
+              spellcheck={false}
+              placeholder="swb_…"
+              value={key}
+              aria-invalid={refused && !key}
+              onInput={(e) => setKey(e.currentTarget.value)}
+            />
           )}
         </Field>
         {refused && !busy && !key && (
-          <p class="problem" role="alert"><strong>The broker does not know this key.</strong> Check that it is complete, and that its entry is in <code>auth.keys</code>.</p>
+          <p class="problem" role="alert">
+            <strong>The broker does not know this key.</strong> Check that it is complete, and that its entry is in{" "}
+            <code>auth.keys</code>.
+          </p>
         )}
-        <button type="submit" class="button primary" disabled={busy}>{busy ? "Checking…" : "Log in"}</button>
+        <button type="submit" class="button primary" disabled={busy}>
+          {busy ? "Checking…" : "Log in"}
+        </button>
       </form>
     </main>
   );

@@ -35,38 +35,85 @@ ws.onopen = () => {
   body: JSON.stringify({ channel: "${channel}", data: { text: "hi" } }),
 });`,
   };
-  const pushNow = () => push.run(() => post<PushResult>("/v1/push", { channel, data: { text: "hi from the console" } }));
+  const pushNow = () =>
+    push.run(() => post<PushResult>("/v1/push", { channel, data: { text: "hi from the console" } }));
   return (
-    <Page title="First push" about={<>This broker is at <code>{origin}</code>. Three steps, two minutes.</>}>
+    <Page
+      title="First push"
+      about={
+        <>
+          This broker is at <code>{origin}</code>. Three steps, two minutes.
+        </>
+      }
+    >
       <ol class="steps">
         <li>
           <Card title="Connect a client">
-            <p>Paste this into the developer tools of a browser, for instance of this page. It subscribes to the channel <code>{channel}</code>.</p>
-            {self.tokens && <p>This broker verifies tokens: put one of your login service into <code>token</code>. <a href={link("access")}>Check what a token may do</a>.</p>}
+            <p>
+              Paste this into the developer tools of a browser, for instance of this page. It subscribes to the channel{" "}
+              <code>{channel}</code>.
+            </p>
+            {self.tokens && (
+              <p>
+                This broker verifies tokens: put one of your login service into <code>token</code>.{" "}
+                <a href={link("access")}>Check what a token may do</a>.
+              </p>
+            )}
             <Code label="A client in a browser" text={client} />
             {subscribers !== undefined && (
               <p role="status">
-                {subscribers > 0
-                  ? <><Badge tone="good">connected</Badge> {subscribers} subscribed to {channel}.</>
-                  : <><Badge>waiting</Badge> No client has subscribed to {channel} yet.</>}
+                {subscribers > 0 ? (
+                  <>
+                    <Badge tone="good">connected</Badge> {subscribers} subscribed to {channel}.
+                  </>
+                ) : (
+                  <>
+                    <Badge>waiting</Badge> No client has subscribed to {channel} yet.
+                  </>
+                )}
               </p>
             )}
           </Card>
         </li>
         <li>
-          <Card title="Push from your backend"
+          <Card
+            title="Push from your backend"
             actions={
               <div class="switch" role="group" aria-label="Language">
-                <button type="button" class="button quiet" aria-pressed={language === "curl"} onClick={() => setLanguage("curl")}>curl</button>
-                <button type="button" class="button quiet" aria-pressed={language === "js"} onClick={() => setLanguage("js")}>JavaScript</button>
+                <button
+                  type="button"
+                  class="button quiet"
+                  aria-pressed={language === "curl"}
+                  onClick={() => setLanguage("curl")}
+                >
+                  curl
+                </button>
+                <button
+                  type="button"
+                  class="button quiet"
+                  aria-pressed={language === "js"}
+                  onClick={() => setLanguage("js")}
+                >
+                  JavaScript
+                </button>
               </div>
-            }>
-            {!self.open && <p>Put an API key with the scope <code>push</code> into <code>SWITCHBOARD_KEY</code>. Keep it on your servers: pages never need one.</p>}
+            }
+          >
+            {!self.open && (
+              <p>
+                Put an API key with the scope <code>push</code> into <code>SWITCHBOARD_KEY</code>. Keep it on your
+                servers: pages never need one.
+              </p>
+            )}
             <Code label="A push" text={backend[language]} />
             {may("push") && (
               <div class="form-end">
-                <button type="button" class="button primary" disabled={push.busy} onClick={pushNow}>Push it from here</button>
-                <span role="status" class="soft">{push.result && "Accepted and stored. The client has it now."}</span>
+                <button type="button" class="button primary" disabled={push.busy} onClick={pushNow}>
+                  Push it from here
+                </button>
+                <span role="status" class="soft">
+                  {push.result && "Accepted and stored. The client has it now."}
+                </span>
               </div>
             )}
             <Problem error={push.error} />
@@ -75,8 +122,9 @@ ws.onopen = () => {
         <li>
           <Card title="Look at it">
             <p>
-              {may("read") ? <a href={link("channels", channel)}>The page of {channel}</a> : `The page of ${channel}`} shows the message, and each new one as it arrives.
-              A client that was away sends <code>after</code> with the last id that it has, and receives what it missed.
+              {may("read") ? <a href={link("channels", channel)}>The page of {channel}</a> : `The page of ${channel}`}{" "}
+              shows the message, and each new one as it arrives. A client that was away sends <code>after</code> with
+              the last id that it has, and receives what it missed.
             </p>
           </Card>
         </li>
@@ -85,10 +133,17 @@ ws.onopen = () => {
   );
 }
 
-/** useSubscribers returns the number of subscribers of the channel, or undefined for a key that may not read it. */
+/**
+ * useSubscribers returns the number of subscribers of the channel, or undefined for a key that may
+ * not read it.
+ */
 function useSubscribers(): number | undefined {
   const { may } = useSession();
   const reads = may("read");
-  const { data } = useLoad((signal) => (reads ? get<Channel>(path("channels", channel), { signal }) : Promise.resolve(undefined)), [], 2000);
+  const { data } = useLoad(
+    (signal) => (reads ? get<Channel>(path("channels", channel), { signal }) : Promise.resolve(undefined)),
+    [],
+    2000,
+  );
   return data?.subscribers;
 }

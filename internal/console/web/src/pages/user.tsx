@@ -17,28 +17,47 @@ export function UserPage({ name }: { name: string }) {
     reload();
   };
   return (
-    <Page title={name} trail={{ label: "Users", href: link("users") }}
+    <Page
+      title={name}
+      trail={{ label: "Users", href: link("users") }}
       about={data && <Online online={data.online} />}
-      actions={may("admin") && data?.online && (
-        <Confirm label="Disconnect all devices" busy={disconnect.busy} onConfirm={end}
-          question={`All connections of ${name} end now. The devices may connect again, unless your backend refuses them.`} />
-      )}>
+      actions={
+        may("admin") &&
+        data?.online && (
+          <Confirm
+            label="Disconnect all devices"
+            busy={disconnect.busy}
+            onConfirm={end}
+            question={`All connections of ${name} end now. The devices may connect again, unless your backend refuses them.`}
+          />
+        )
+      }
+    >
       <Problem error={error ?? disconnect.error} retry={reload} />
-      <p role="status" class="soft">{disconnect.result && `${count(disconnect.result.disconnected)} disconnected.`}</p>
+      <p role="status" class="soft">
+        {disconnect.result && `${count(disconnect.result.disconnected)} disconnected.`}
+      </p>
       <div class="grid split">
         <Card title="Devices" flush>
           {!data && !error && <Loading />}
           {data?.clients.length === 0 && (
             <Empty title="The store knows no device of this user.">
-              A device is known from its first connect until its queue and its record expire. A push to the user now would be stored for none.
+              A device is known from its first connect until its queue and its record expire. A push to the user now
+              would be stored for none.
             </Empty>
           )}
           {data && data.clients.length > 0 && (
             <Table caption="Devices" columns={["Device", "State", "On?", "Since?", "+Queue"]}>
               {data.clients.map((c) => (
                 <tr key={c.client}>
-                  <th scope="row"><a class="name" href={link("clients", c.client)}>{c.client.slice(c.client.lastIndexOf("/") + 1)}</a></th>
-                  <td><Online online={c.online} /></td>
+                  <th scope="row">
+                    <a class="name" href={link("clients", c.client)}>
+                      {c.client.slice(c.client.lastIndexOf("/") + 1)}
+                    </a>
+                  </th>
+                  <td>
+                    <Online online={c.online} />
+                  </td>
                   <td class="wide">{c.server || "–"}</td>
                   <td class="wide">{c.since ? <Ago at={c.since} /> : "–"}</td>
                   <td class="num">{count(c.queued)}</td>
@@ -53,4 +72,5 @@ export function UserPage({ name }: { name: string }) {
   );
 }
 
-export const Online = ({ online }: { online: boolean }) => (online ? <Badge tone="good">online</Badge> : <Badge>offline</Badge>);
+export const Online = ({ online }: { online: boolean }) =>
+  online ? <Badge tone="good">online</Badge> : <Badge>offline</Badge>;

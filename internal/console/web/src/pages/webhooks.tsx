@@ -8,6 +8,9 @@ import type { DeadLetter, DeadLetters, Webhooks } from "../types";
 
 const step = 50;
 
+const settings = `export SWITCHBOARD_WEBHOOKS_URL=https://backend.example.com/switchboard
+export SWITCHBOARD_WEBHOOKS_SECRETS=$(openssl rand -hex 32)`;
+
 const reasons: Record<string, string> = {
   expired: "Your backend did not accept it within webhooks.max_age.",
   refused: "Your backend refused it.",
@@ -17,12 +20,17 @@ const reasons: Record<string, string> = {
 
 export function WebhooksPage() {
   const { self } = useSession();
-  return self.webhooks ? <Configured /> : (
+  return self.webhooks ? (
+    <Configured />
+  ) : (
     <Page title="Webhooks">
       <Card>
         <Empty title="This broker sends no webhooks.">
-          <p>Your backend can learn who comes online, which channels are in use, and which messages no device acknowledged. Give brokers and janitors:</p>
-          <Code label="Settings of webhooks" text={"export SWITCHBOARD_WEBHOOKS_URL=https://backend.example.com/switchboard\nexport SWITCHBOARD_WEBHOOKS_SECRETS=$(openssl rand -hex 32)"} />
+          <p>
+            Your backend can learn who comes online, which channels are in use, and which messages no device
+            acknowledged. Give brokers and janitors:
+          </p>
+          <Code label="Settings of webhooks" text={settings} />
         </Empty>
       </Card>
     </Page>
@@ -33,7 +41,10 @@ export function WebhooksPage() {
 async function loadLetters(most: number, signal: AbortSignal): Promise<DeadLetters> {
   const all: DeadLetters = { letters: [] };
   do {
-    const page: DeadLetters = await get<DeadLetters>("/v1/webhooks/dead" + query({ limit: step, cursor: all.cursor }), { signal, exact: true });
+    const page: DeadLetters = await get<DeadLetters>("/v1/webhooks/dead" + query({ limit: step, cursor: all.cursor }), {
+      signal,
+      exact: true,
+    });
     all.letters.push(...page.letters);
     if (page.cursor) all.cursor = page.cursor;
     else delete all.cursor;
@@ -54,35 +65,72 @@ function Configured() {
   };
   const { data } = state;
   return (
-    <Page title="Webhooks" about={data && <Verdict webhooks={data} />}
-      actions={may("admin") && !!data?.dead && (
-        <Confirm label="Retry dead letters" harmless busy={retry.busy} onConfirm={retryAll}
-          question={`All ${plural(data.dead, "dead letter")} are sent again, under their old ids, after the events that wait.`} />
-      )}>
-      <Problem error={state.error ?? dead.error ?? retry.error} retry={() => { state.reload(); dead.reload(); }} />
-      <p role="status" class="soft">{retry.result && `${plural(retry.result.retried, "event waits", "events wait")} again.`}</p>
+    <Page
+      title="Webhooks"
+      about={data && <Verdict webhooks={data} />}
+      actions={
+        may("admin") &&
+        !!data?.dead && (
+          <Confirm
+            label="Retry dead letters"
+            harmless
+            busy={retry.busy}
+            onConfirm={retryAll}
+            question={`All ${plural(data.dead, "dead letter")} are sent again, under their old ids, after the events that wait.`}
+          />
+        )
+      }
+    >
+      <Problem
+        error={state.error ?? dead.error ?? retry.error}
+        retry={() => {
+          state.reload();
+          dead.reload();
+        }}
+      />
+      <p role="status" class="soft">
+        {retry.result && `${plural(retry.result.retried, "event waits", "events wait")} again.`}
+      </p>
       {!data && !state.error && <Loading />}
       {data && (
-        <Facts items={[
-          ["Waiting", count(data.waiting)],
-          ["Oldest waits since", data.oldest ? <Ago at={data.oldest} /> : "–"],
-          ["Dead letters", count(data.dead)],
-          ["Dropped", count(data.dropped)],
-        ]} />
+        <Facts
+          items={[
+            ["Waiting", count(data.waiting)],
+            ["Oldest waits since", data.oldest ? <Ago at={data.oldest} /> : "–"],
+            ["Dead letters", count(data.dead)],
+            ["Dropped", count(data.dropped)],
+          ]}
+        />
       )}
       {data?.endpoints.map((e) => (
         <Card key={e.url} title="Your backend">
           <p class="mono">{e.url}</p>
-          <ul class="tags">{e.events.map((name) => <li key={name}><span>{name}</span></li>)}</ul>
+          <ul class="tags">
+            {e.events.map((name) => (
+              <li key={name}>
+                <span>{name}</span>
+              </li>
+            ))}
+          </ul>
         </Card>
       ))}
       <Card title="Dead letters" flush>
-        {dead.data?.letters.length === 0 && <Empty title="No event is dead.">An event comes here if your backend refuses it, or does not accept it for a day.</Empty>}
-        <div class="tail">{dead.data?.letters.map((l) => <Letter key={l.id} letter={l} />)}</div>
+        {dead.data?.letters.length === 0 && (
+          <Empty title="No event is dead.">
+            An event comes here if your backend refuses it, or does not accept it for a day.
+          </Empty>
+        )}
+        <div class="tail">
+          {dead.data?.letters.map((l) => (
+            <Letter key={l.id} letter={l} />
+          ))}
+        </div>
         {dead.data?.cursor && (
           <div class="card-foot">
             <span>The first {count(dead.data.letters.length)}</span>
-            <button type="button" class="button" onClick={() => setMost(most * 4)}>Show more</button>
+            <button type="button" class="button" onClick={() => setMost(most * 4)}>
+              Show more
+            </button>
           </div>
         )}
       </Card>
@@ -91,25 +139,48 @@ function Configured() {
 }
 
 function Verdict({ webhooks: { waiting, dead, oldest } }: { webhooks: Webhooks }) {
-  if (dead > 0) return <><Badge tone="bad">attention</Badge> {plural(dead, "event")} could not be delivered</>;
-  if (waiting > 0 && oldest && Date.now() - oldest > 60_000) return <><Badge tone="warn">slow</Badge> Your backend does not accept events as fast as they happen</>;
-  return <><Badge tone="good">healthy</Badge> Your backend accepts the events</>;
+  if (dead > 0)
+    return (
+      <>
+        <Badge tone="bad">attention</Badge> {plural(dead, "event")} could not be delivered
+      </>
+    );
+  if (waiting > 0 && oldest && Date.now() - oldest > 60_000)
+    return (
+      <>
+        <Badge tone="warn">slow</Badge> Your backend does not accept events as fast as they happen
+      </>
+    );
+  return (
+    <>
+      <Badge tone="good">healthy</Badge> Your backend accepts the events
+    </>
+  );
 }
 
 function Letter({ letter: { id, reason, at, event } }: { letter: DeadLetter }) {
   return (
     <details class="message">
       <summary>
-        <span class="message-head"><At ms={at} /> <Badge tone="bad">{reason}</Badge></span>
-        <span class="mono payload">{event.type} {subjectOf(event)}</span>
+        <span class="message-head">
+          <At ms={at} /> <Badge tone="bad">{reason}</Badge>
+        </span>
+        <span class="mono payload">
+          {event.type} {subjectOf(event)}
+        </span>
       </summary>
       <div class="message-body">
-        <p class="soft">{reasons[reason] ?? reason} <span class="mono">{id}</span></p>
-        <pre class="mono" tabIndex={0}>{json(event, 2)}</pre>
+        <p class="soft">
+          {reasons[reason] ?? reason} <span class="mono">{id}</span>
+        </p>
+        <pre class="mono" tabIndex={0}>
+          {json(event, 2)}
+        </pre>
       </div>
     </details>
   );
 }
 
 /** subjectOf returns whom or what an event is about. */
-const subjectOf = (event: DeadLetter["event"]) => ["user", "channel", "room", "resource"].map((name) => event[name]).find((v) => typeof v === "string") ?? "";
+const subjectOf = (event: DeadLetter["event"]) =>
+  ["user", "channel", "room", "resource"].map((name) => event[name]).find((v) => typeof v === "string") ?? "";

@@ -17,7 +17,15 @@ const height = 132; // px
 const [shortest, longest] = [60, 300]; // seconds
 
 /** Chart draws up to two lines. Values that are null leave a gap. */
-export function Chart({ title, times, lines, format, unit = "", decades = false, empty }: {
+export function Chart({
+  title,
+  times,
+  lines,
+  format,
+  unit = "",
+  decades = false,
+  empty,
+}: {
   title: string;
   times: number[];
   lines: Line[];
@@ -73,8 +81,14 @@ export function Chart({ title, times, lines, format, unit = "", decades = false,
   );
 }
 
-/** options returns uPlot's options, with the colours of the style sheet. */
-function options(element: HTMLElement, lines: number, format: (value: number) => string, decades: boolean, hover: (at: number | null) => void): uPlot.Options {
+/** options returns uPlot's options, with the colors of the style sheet. */
+function options(
+  element: HTMLElement,
+  lines: number,
+  format: (value: number) => string,
+  decades: boolean,
+  hover: (at: number | null) => void,
+): uPlot.Options {
   const probe = document.createElement("span");
   element.append(probe);
   const color = (name: string) => {
@@ -99,16 +113,30 @@ function options(element: HTMLElement, lines: number, format: (value: number) =>
         : { range: (_plot, _min, max) => [0, Math.max(max * 1.15, Number.MIN_VALUE)] },
     },
     axes: [
-      { ...axis, grid: { show: false }, size: 24, splits: (_plot, _axis, min, max) => agoSplits(min, max), values: (_plot, splits) => agoLabels(splits) },
       {
-        ...axis, grid, space: 34, size: 52,
+        ...axis,
+        grid: { show: false },
+        size: 24,
+        splits: (_plot, _axis, min, max) => agoSplits(min, max),
+        values: (_plot, splits) => agoLabels(splits),
+      },
+      {
+        ...axis,
+        grid,
+        space: 34,
+        size: 52,
         values: (_plot, ticks) => ticks.map((v) => (v === 0 ? "0" : format(v).replace(/\.0(?= )/, ""))),
         ...(decades ? { splits: (_plot, _axis, min, max) => powersOfTen(min, max) } : {}),
       },
     ],
     series: [
       {},
-      ...strokes.map((stroke, i) => ({ stroke, width: 1.75, points: { show: false }, ...(i === 0 && lines === 1 ? { fill } : {}) })),
+      ...strokes.map((stroke, i) => ({
+        stroke,
+        width: 1.75,
+        points: { show: false },
+        ...(i === 0 && lines === 1 ? { fill } : {}),
+      })),
     ],
     hooks: { setCursor: [(plot) => hover(plot.cursor.idx ?? null)] },
   };

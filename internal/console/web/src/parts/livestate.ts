@@ -1,4 +1,5 @@
-// The fields of a channel as they change: a page of the state, and then a call that waits for the next message.
+// The fields of a channel as they change: a page of the state, and then a call that waits for the
+// next message.
 import { useEffect, useState } from "preact/hooks";
 import { type Refusal, get, path, query } from "../api";
 import { toRefusal } from "../hooks";
@@ -11,7 +12,10 @@ const retryAfter = 2000; // ms
 /** loadState reads pages of a state until it has `most` fields. cursor is set if there are more. */
 async function loadState(channel: string, prefix: string, most: number, signal: AbortSignal): Promise<State> {
   const page = (cursor?: string) =>
-    get<State>(path("channels", channel, "state") + query({ prefix, cursor, limit: Math.min(most, 1000) }), { signal, exact: true });
+    get<State>(path("channels", channel, "state") + query({ prefix, cursor, limit: Math.min(most, 1000) }), {
+      signal,
+      exact: true,
+    });
   const state = await page();
   while (state.cursor && Object.keys(state.fields).length < most) {
     const next = await page(state.cursor);
@@ -23,7 +27,11 @@ async function loadState(channel: string, prefix: string, most: number, signal: 
 }
 
 /** useLiveState returns up to `most` fields whose names begin with prefix. */
-export function useLiveState(channel: string, prefix: string, most: number): { data: State | undefined; error: Refusal | undefined } {
+export function useLiveState(
+  channel: string,
+  prefix: string,
+  most: number,
+): { data: State | undefined; error: Refusal | undefined } {
   const [shown, setShown] = useState<{ data?: State; error?: Refusal }>({});
   useEffect(() => {
     const abort = new AbortController();
@@ -34,10 +42,13 @@ export function useLiveState(channel: string, prefix: string, most: number): { d
         try {
           const data = await loadState(channel, prefix, most, signal);
           setShown({ data });
-          await get<History>(path("channels", channel, "history") + query({ after: data.id, limit: 1, wait: waitSeconds }), {
-            signal,
-            timeout: (waitSeconds + 15) * 1000,
-          });
+          await get<History>(
+            path("channels", channel, "history") + query({ after: data.id, limit: 1, wait: waitSeconds }),
+            {
+              signal,
+              timeout: (waitSeconds + 15) * 1000,
+            },
+          );
           await sleep(pause);
         } catch (error) {
           if (signal.aborted) return;

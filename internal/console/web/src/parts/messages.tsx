@@ -17,14 +17,27 @@ export function MessageRow({ message }: { message: Message }) {
   return (
     <details class="message" onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
-        <span class="message-head"><At ms={idTime(id)} /></span>
+        <span class="message-head">
+          <At ms={idTime(id)} />
+        </span>
         <span class="mono payload">{summary.length > preview ? summary.slice(0, preview) + "…" : summary}</span>
       </summary>
       {open && (
         <div class="message-body">
           <p class="soft mono">id {id}</p>
-          {data !== undefined && <pre class="mono" tabIndex={0}>{json(data, 2)}</pre>}
-          {Object.keys(changes).length > 0 && <><p class="soft">Changes of the state</p><pre class="mono" tabIndex={0}>{json(changes, 2)}</pre></>}
+          {data !== undefined && (
+            <pre class="mono" tabIndex={0}>
+              {json(data, 2)}
+            </pre>
+          )}
+          {Object.keys(changes).length > 0 && (
+            <>
+              <p class="soft">Changes of the state</p>
+              <pre class="mono" tabIndex={0}>
+                {json(changes, 2)}
+              </pre>
+            </>
+          )}
         </div>
       )}
     </details>

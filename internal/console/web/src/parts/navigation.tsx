@@ -49,26 +49,59 @@ export function Navigation({ current, leave }: { current: string; leave: () => v
   return (
     <div class={open ? "side open" : "side"} onKeyDown={(e) => e.key === "Escape" && setOpen(false)}>
       <div class="brand">
-        <a href={link("overview")}><Mark /> Switchboard</a>
-        <button type="button" class="button quiet menu" aria-expanded={open} aria-controls="navigation" onClick={() => setOpen(!open)}>
+        <a href={link("overview")}>
+          <Mark /> Switchboard
+        </a>
+        <button
+          type="button"
+          class="button quiet menu"
+          aria-expanded={open}
+          aria-controls="navigation"
+          onClick={() => setOpen(!open)}
+        >
           <Icon name="menu" /> Menu
         </button>
       </div>
       <div class="side-body" id="navigation">
         <nav aria-label="Main menu">
           <ul>{visible.filter((i) => !i.system).map(entry)}</ul>
-          {kit.length > 0 && <><h2>Kit</h2><ul>{kit.map(entry)}</ul></>}
+          {kit.length > 0 && (
+            <>
+              <h2>Kit</h2>
+              <ul>{kit.map(entry)}</ul>
+            </>
+          )}
         </nav>
         <footer>
           <p class="side-note">
-            {self.open ? "Open broker, no keys" : <>Key <strong>{self.key.name || "without a name"}</strong><br />{self.key.scopes.join(", ")}</>}
+            {self.open ? (
+              "Open broker, no keys"
+            ) : (
+              <>
+                Key <strong>{self.key.name || "without a name"}</strong>
+                <br />
+                {self.key.scopes.join(", ")}
+              </>
+            )}
           </p>
-          <p class="side-note">{self.server}{self.version && <><br />{self.version}</>}</p>
+          <p class="side-note">
+            {self.server}
+            {self.version && (
+              <>
+                <br />
+                {self.version}
+              </>
+            )}
+          </p>
           <div class="side-actions">
             <button type="button" class="button quiet" onClick={toggleTheme}>
               <Icon name="theme" /> {theme === "dark" ? "Light" : "Dark"}
             </button>
-            {!self.open && <button type="button" class="button quiet" onClick={leave}><Icon name="leave" /> Log out</button>}
+            {!self.open && (
+              <button type="button" class="button quiet" onClick={leave}>
+                <Icon name="leave" /> Log out
+              </button>
+            )}
           </div>
         </footer>
       </div>

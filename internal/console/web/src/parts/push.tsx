@@ -16,7 +16,8 @@ export function PushForm({ target, fields = false }: { target: Target; fields?: 
   const [ttl, setTTL] = useState("");
   const push = useAction<PushResult>();
   const dataProblem = problemOf(data);
-  const setProblem = set.trim() && (problemOf(set) || (set.trim().startsWith("{") ? "" : "It must be an object of names and values."));
+  const setProblem =
+    set.trim() && (problemOf(set) || (set.trim().startsWith("{") ? "" : "It must be an object of names and values."));
   const empty = !data.trim() && !set.trim() && !del.trim();
   const submit = (event: Event) => {
     event.preventDefault();
@@ -34,8 +35,15 @@ export function PushForm({ target, fields = false }: { target: Target; fields?: 
       <form onSubmit={submit} class="stack">
         <Field label="Data (JSON)" hint={dataProblem && data.trim() ? dataProblem : undefined}>
           {(id) => (
-            <textarea id={id} class="mono" rows={4} spellcheck={false} value={data} aria-invalid={!!data.trim() && !!dataProblem}
-              onInput={(e) => setData(e.currentTarget.value)} />
+            <textarea
+              id={id}
+              class="mono"
+              rows={4}
+              spellcheck={false}
+              value={data}
+              aria-invalid={!!data.trim() && !!dataProblem}
+              onInput={(e) => setData(e.currentTarget.value)}
+            />
           )}
         </Field>
         {fields && (
@@ -44,16 +52,41 @@ export function PushForm({ target, fields = false }: { target: Target; fields?: 
             <div class="stack">
               <Field label="Set (JSON object)" hint={setProblem || undefined}>
                 {(id) => (
-                  <textarea id={id} class="mono" rows={2} spellcheck={false} placeholder='{"turn": "amy"}' value={set} aria-invalid={!!setProblem}
-                    onInput={(e) => setSet(e.currentTarget.value)} />
+                  <textarea
+                    id={id}
+                    class="mono"
+                    rows={2}
+                    spellcheck={false}
+                    placeholder='{"turn": "amy"}'
+                    value={set}
+                    aria-invalid={!!setProblem}
+                    onInput={(e) => setSet(e.currentTarget.value)}
+                  />
                 )}
               </Field>
               <div class="pair">
                 <Field label="Remove">
-                  {(id) => <input id={id} class="mono" placeholder="seat/A1" value={del} onInput={(e) => setDel(e.currentTarget.value)} />}
+                  {(id) => (
+                    <input
+                      id={id}
+                      class="mono"
+                      placeholder="seat/A1"
+                      value={del}
+                      onInput={(e) => setDel(e.currentTarget.value)}
+                    />
+                  )}
                 </Field>
                 <Field label="Lease (seconds)">
-                  {(id) => <input id={id} type="number" min="1" placeholder="none" value={ttl} onInput={(e) => setTTL(e.currentTarget.value)} />}
+                  {(id) => (
+                    <input
+                      id={id}
+                      type="number"
+                      min="1"
+                      placeholder="none"
+                      value={ttl}
+                      onInput={(e) => setTTL(e.currentTarget.value)}
+                    />
+                  )}
                 </Field>
               </div>
             </div>
@@ -61,10 +94,16 @@ export function PushForm({ target, fields = false }: { target: Target; fields?: 
         )}
         <Problem error={push.error} />
         <div class="form-end">
-          <button type="submit" class="button primary" disabled={push.busy || empty || (!!data.trim() && !!dataProblem) || !!setProblem}>
+          <button
+            type="submit"
+            class="button primary"
+            disabled={push.busy || empty || (!!data.trim() && !!dataProblem) || !!setProblem}
+          >
             {push.busy ? "Pushing…" : "Push"}
           </button>
-          <span role="status" class="soft">{push.result && outcomeOf(push.result)}</span>
+          <span role="status" class="soft">
+            {push.result && outcomeOf(push.result)}
+          </span>
         </div>
       </form>
     </Card>
@@ -85,7 +124,11 @@ function outcomeOf(answer: PushResult): string {
   const result = answer.results?.[0];
   if (!result) return "Accepted.";
   if (result.error) return `${result.error.code}: ${result.error.message}`;
-  if (result.clients) return result.clients.length ? `Stored for ${plural(result.clients.length, "device")}.` : "The user has no device: nothing is stored.";
-  if (result.client) return result.online ? "Stored; the device is online." : "Stored; the device gets it when it connects.";
+  if (result.clients)
+    return result.clients.length
+      ? `Stored for ${plural(result.clients.length, "device")}.`
+      : "The user has no device: nothing is stored.";
+  if (result.client)
+    return result.online ? "Stored; the device is online." : "Stored; the device gets it when it connects.";
   return `Stored, id ${result.id}; ${plural(result.servers ?? 0, "instance has", "instances have")} subscribers.`;
 }

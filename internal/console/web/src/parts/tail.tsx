@@ -44,30 +44,55 @@ export function Tail({ channel }: { channel: string }) {
   const loaded = rows !== undefined || error !== undefined;
   const newest = [...(rows ?? [])].reverse();
   return (
-    <Card title={<>Messages {!error && (paused ? <Badge tone="warn">paused</Badge> : <Badge tone="good">live</Badge>)}</>} flush
+    <Card
+      title={<>Messages {!error && (paused ? <Badge tone="warn">paused</Badge> : <Badge tone="good">live</Badge>)}</>}
+      flush
       note={paused && held.length > 0 ? plural(held.length, "new message") : undefined}
       actions={
         <>
-          <button type="button" class="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>{paused ? "Continue" : "Pause"}</button>
-          <button type="button" class="button" disabled={!rows?.length} onClick={() => setRows([])}>Clear</button>
+          <button type="button" class="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
+            {paused ? "Continue" : "Pause"}
+          </button>
+          <button type="button" class="button" disabled={!rows?.length} onClick={() => setRows([])}>
+            Clear
+          </button>
         </>
-      }>
+      }
+    >
       {error && <Problem error={error} />}
       {!loaded && <Loading />}
       {loaded && newest.length === 0 && !error && (
         <Empty title="No message is stored.">New messages appear here as soon as they are pushed.</Empty>
       )}
-      <div class="tail" role="log" aria-live="polite" aria-relevant="additions" aria-label={`Messages of ${channel}, newest first`}>
-        {newest.map((row) => (row.kind === "message"
-          ? <MessageRow key={row.message.id} message={row.message} />
-          : <p key={`gap-${row.id}`} class="gap">Messages before this one are no longer stored.</p>))}
+      <div
+        class="tail"
+        role="log"
+        aria-live="polite"
+        aria-relevant="additions"
+        aria-label={`Messages of ${channel}, newest first`}
+      >
+        {newest.map((row) =>
+          row.kind === "message" ? (
+            <MessageRow key={row.message.id} message={row.message} />
+          ) : (
+            <p key={`gap-${row.id}`} class="gap">
+              Messages before this one are no longer stored.
+            </p>
+          ),
+        )}
       </div>
     </Card>
   );
 }
 
 /** follow reads the last messages, and then each new one, until the signal aborts. */
-async function follow(channel: string, skew: number, signal: AbortSignal, add: (rows: Row[]) => void, fail: (error?: Refusal) => void) {
+async function follow(
+  channel: string,
+  skew: number,
+  signal: AbortSignal,
+  add: (rows: Row[]) => void,
+  fail: (error?: Refusal) => void,
+) {
   let after: number | undefined;
   while (!signal.aborted) {
     try {
@@ -102,8 +127,8 @@ const readHistory = (channel: string, after: number, limit: number, wait: number
   });
 
 /**
- * lastMessages returns the end of the history. An id has the time of its message, so a page that starts a minute, an hour or
- * a day ago has few messages too many.
+ * lastMessages returns the end of the history. An id has the time of its message, so a page that
+ * starts a minute, an hour or a day ago has few messages too many.
  */
 async function lastMessages(channel: string, now: number, signal: AbortSignal): Promise<History> {
   for (const age of [60_000, 3_600_000, 86_400_000, Infinity]) {

@@ -9,7 +9,13 @@ import { Icon } from "./icons";
 type Children = { children?: ComponentChildren };
 
 /** Page has the heading of a page. It receives the focus when the page opens. */
-export function Page({ title, trail, about, actions, children }: Children & {
+export function Page({
+  title,
+  trail,
+  about,
+  actions,
+  children,
+}: Children & {
   title: string;
   /** The page above this one. */
   trail?: { label: string; href: string };
@@ -26,8 +32,14 @@ export function Page({ title, trail, about, actions, children }: Children & {
     <>
       <header class="page-head">
         <div>
-          {trail && <a class="trail" href={trail.href}>{trail.label}</a>}
-          <h1 ref={heading} tabIndex={-1}>{title}</h1>
+          {trail && (
+            <a class="trail" href={trail.href}>
+              {trail.label}
+            </a>
+          )}
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
           {about && <p class="about">{about}</p>}
         </div>
         {actions && <div class="actions">{actions}</div>}
@@ -37,7 +49,13 @@ export function Page({ title, trail, about, actions, children }: Children & {
   );
 }
 
-export function Card({ title, note, actions, flush, children }: Children & {
+export function Card({
+  title,
+  note,
+  actions,
+  flush,
+  children,
+}: Children & {
   title?: ComponentChildren;
   note?: ComponentChildren;
   actions?: ComponentChildren;
@@ -72,23 +90,40 @@ export function Empty({ title, children }: Children & { title: string }) {
 /** Problem shows why a call failed. */
 export function Problem({ error, retry }: { error: Refusal | undefined; retry?: () => void }) {
   if (!error) return null;
-  const hint = error.status === 403 ? "The key of this session may not do that. Log in with a key that has the scope."
-    : error.code === "unreachable" ? "Check that the broker runs and that this page is still its own."
-    : error.code === "unavailable" ? "The store does not answer. Nothing is lost; try again." : "";
+  const hint =
+    error.status === 403
+      ? "The key of this session may not do that. Log in with a key that has the scope."
+      : error.code === "unreachable"
+        ? "Check that the broker runs and that this page is still its own."
+        : error.code === "unavailable"
+          ? "The store does not answer. Nothing is lost; try again."
+          : "";
   return (
     <div class="problem" role="alert">
-      <p><strong>{error.message}</strong> {hint}</p>
-      {retry && <button type="button" class="button" onClick={retry}>Try again</button>}
+      <p>
+        <strong>{error.message}</strong> {hint}
+      </p>
+      {retry && (
+        <button type="button" class="button" onClick={retry}>
+          Try again
+        </button>
+      )}
     </div>
   );
 }
 
 /** Loading holds the place of data that is on its way. */
-export const Loading = () => <div class="loading" role="status"><span class="visually-hidden">Loading</span></div>;
+export const Loading = () => (
+  <div class="loading" role="status">
+    <span class="visually-hidden">Loading</span>
+  </div>
+);
 
 export type Tone = "good" | "warn" | "bad" | "plain" | "accent";
 
-export const Badge = ({ tone = "plain", children }: Children & { tone?: Tone }) => <span class={`badge ${tone}`}>{children}</span>;
+export const Badge = ({ tone = "plain", children }: Children & { tone?: Tone }) => (
+  <span class={`badge ${tone}`}>{children}</span>
+);
 
 export type Fact = [name: string, value: ComponentChildren];
 
@@ -106,7 +141,10 @@ export function Facts({ items }: { items: Fact[] }) {
   );
 }
 
-/** Table has a caption that only screen readers need. Columns with a leading + hold numbers; a trailing ? hides them on phones. */
+/**
+ * Table has a caption that only screen readers need. Columns with a leading + hold numbers; a
+ * trailing ? hides them on phones.
+ */
 export function Table({ caption, columns, children }: Children & { caption: string; columns: string[] }) {
   return (
     <div class="table-frame">
@@ -127,15 +165,24 @@ export function Table({ caption, columns, children }: Children & { caption: stri
   );
 }
 
-const columnClass = (column: string) => [column.startsWith("+") && "num", column.endsWith("?") && "wide"].filter(Boolean).join(" ");
+const columnClass = (column: string) =>
+  [column.startsWith("+") && "num", column.endsWith("?") && "wide"].filter(Boolean).join(" ");
 
 /** Ago shows how long ago a moment was. */
 export function Ago({ at, now }: { at: number; now?: number }) {
   const clock = useNow();
-  return <time dateTime={new Date(at).toISOString()} title={moment(at)}>{duration((now ?? clock) - at)} ago</time>;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={moment(at)}>
+      {duration((now ?? clock) - at)} ago
+    </time>
+  );
 }
 
-export const At = ({ ms }: { ms: number }) => <time dateTime={new Date(ms).toISOString()} title={moment(ms)}>{time(ms)}</time>;
+export const At = ({ ms }: { ms: number }) => (
+  <time dateTime={new Date(ms).toISOString()} title={moment(ms)}>
+    {time(ms)}
+  </time>
+);
 
 /** Copy copies a text to the clipboard. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
@@ -146,8 +193,11 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
     return () => clearTimeout(timer);
   }, [state]);
   // Without https or localhost a page has no clipboard.
-  const copy = () => navigator.clipboard?.writeText(text).then(() => setState("Copied"), () => setState("Select and copy by hand"))
-    ?? setState("Select and copy by hand");
+  const copy = () =>
+    navigator.clipboard?.writeText(text).then(
+      () => setState("Copied"),
+      () => setState("Select and copy by hand"),
+    ) ?? setState("Select and copy by hand");
   return (
     <button type="button" class="button quiet" onClick={copy}>
       <Icon name={state === "Copied" ? "done" : "copy"} />
@@ -160,14 +210,24 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code">
-      <pre tabIndex={0} aria-label={label}>{text}</pre>
+      <pre tabIndex={0} aria-label={label}>
+        {text}
+      </pre>
       <Copy text={text} />
     </div>
   );
 }
 
 /** Field is a labelled input; the child gets the id. */
-export function Field({ label, hint, children }: { label: string; hint?: ComponentChildren; children: (id: string) => ComponentChildren }) {
+export function Field({
+  label,
+  hint,
+  children,
+}: {
+  label: string;
+  hint?: ComponentChildren;
+  children: (id: string) => ComponentChildren;
+}) {
   const id = useId();
   return (
     <div class="field">
@@ -179,7 +239,13 @@ export function Field({ label, hint, children }: { label: string; hint?: Compone
 }
 
 /** Confirm is a button that asks before it acts. */
-export function Confirm({ label, question, harmless, busy, onConfirm }: {
+export function Confirm({
+  label,
+  question,
+  harmless,
+  busy,
+  onConfirm,
+}: {
   label: string;
   question: string;
   /** True if the action takes nothing away. */
@@ -191,13 +257,31 @@ export function Confirm({ label, question, harmless, busy, onConfirm }: {
   const close = () => dialog.current?.close();
   return (
     <>
-      <button type="button" class={harmless ? "button" : "button danger"} disabled={busy} onClick={() => dialog.current?.showModal()}>{label}</button>
+      <button
+        type="button"
+        class={harmless ? "button" : "button danger"}
+        disabled={busy}
+        onClick={() => dialog.current?.showModal()}
+      >
+        {label}
+      </button>
       <dialog ref={dialog} aria-label={label} onClick={(e) => e.target === dialog.current && close()}>
         <div class="dialog">
           <p>{question}</p>
           <div class="actions">
-            <button type="button" class="button" onClick={close}>Cancel</button>
-            <button type="button" class={harmless ? "button primary" : "button danger solid"} onClick={() => { close(); onConfirm(); }}>{label}</button>
+            <button type="button" class="button" onClick={close}>
+              Cancel
+            </button>
+            <button
+              type="button"
+              class={harmless ? "button primary" : "button danger solid"}
+              onClick={() => {
+                close();
+                onConfirm();
+              }}
+            >
+              {label}
+            </button>
           </div>
         </div>
       </dialog>
