@@ -3,7 +3,7 @@
 GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 
-.PHONY: run build js test check install-test-tools fuzz microbench bench bench-quick bench-million load faults clean
+.PHONY: run build js test check install-test-tools fuzz microbench bench bench-quick bench-million load faults test-deploy image packages clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
 	$(GO) run ./cmd/broker --config configs/development.yaml
@@ -48,5 +48,19 @@ load: ## measures a broker that it starts: connections, fan-out, memory and CPU
 faults: ## the fault ledger, some 10 minutes: what happens to messages during faults; writes docs/faults.md
 	$(GO) run ./internal/faults
 
+test-deploy: ## the load balancers, the image, the packages and the chart with the real programs; some 3 minutes, and as long again to compile the tools
+	.ci/install deploy
+	$(GO) vet -tags deploy ./deploy/...
+	$(TOOL) staticcheck -tags deploy ./deploy/...
+	$(GO) test -tags deploy -timeout 40m ./deploy/...
+
+image: ## the container image "switchboard", by buildah, without a registry and a daemon
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o dist/image/bin/ ./cmd/...
+	cp /etc/ssl/certs/ca-certificates.crt dist/image/
+	buildah bud --isolation=chroot --pull-never --target=prebuilt -f deploy/Dockerfile -t switchboard dist/image
+
+packages: ## archives, deb and rpm of all platforms in dist/, not published
+	$(GO) tool -modfile=deploy/tools/goreleaser.mod goreleaser release --snapshot --clean
+
 clean:
-	rm -rf bin
+	rm -rf bin dist
