@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestCompose checks compose.yaml against the Compose specification, and the settings of its services
-// with the broker and the janitor.
+// TestCompose checks compose.yaml against the Compose specification, and the settings of its
+// services with the broker and the janitor.
 func TestCompose(t *testing.T) {
 	values := map[string]string{
 		"SWITCHBOARD_PEER_SECRET": strings.Repeat("p", 32), "SWITCHBOARD_AUTH_KEYS": "plain:" + strings.Repeat("k", 20),

@@ -35,8 +35,8 @@ type board struct {
 // metricName matches the names of metrics of brokers and janitors in an expression.
 var metricName = regexp.MustCompile(`\b(switchboard_\w+|process_\w+|go_\w+)`)
 
-// TestMetricsExist checks that each metric of the board and of the alerts exists in /metrics of real
-// brokers and a real janitor, and that Prometheus can parse each expression.
+// TestMetricsExist checks that each metric of the board and of the alerts exists in /metrics of
+// real brokers and a real janitor, and that Prometheus can parse each expression.
 func TestMetricsExist(t *testing.T) {
 	var b board
 	if err := json.Unmarshal([]byte(readFile(t, "grafana/switchboard.json")), &b); err != nil {

@@ -91,8 +91,8 @@ func (c *cluster) followOver(ctx context.Context, running *sync.WaitGroup, url, 
 	return f
 }
 
-// followStream starts a client over Server-Sent Events. As an EventSource does, it gives up after an
-// answer that is not a stream.
+// followStream starts a client over Server-Sent Events. As an EventSource does, it gives up after
+// an answer that is not a stream.
 func (c *cluster) followStream(ctx context.Context, running *sync.WaitGroup, name string) *follower {
 	f := &follower{name: name}
 	subscribed := make(chan struct{})
@@ -133,8 +133,9 @@ func (c *cluster) followStream(ctx context.Context, running *sync.WaitGroup, nam
 	return f
 }
 
-// TestLoadBalancers: clients over WebSocket, Server-Sent Events and TCP follow a channel through the
-// load balancer. One broker is killed, and one is drained. No message is lost, and none is repeated.
+// TestLoadBalancers: clients over WebSocket, Server-Sent Events and TCP follow a channel through
+// the load balancer. One broker is killed, and one is drained. No message is lost, and none is
+// repeated.
 func TestLoadBalancers(t *testing.T) {
 	for name, start := range map[string]balancer{"haproxy": haproxy, "nginx": nginx} {
 		t.Run(name, func(t *testing.T) {

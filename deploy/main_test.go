@@ -61,7 +61,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// writeFile writes a file for everyone to read, in new directories if there are none.
+// writeFile writes a file that all users may read, and makes its directory.
 func writeFile(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -136,7 +136,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestStopTimeout: the unit, the Compose file and the chart wait for longer than a shutdown may take.
+// TestStopTimeout: the unit, the Compose file and the chart wait for longer than a shutdown may
+// take.
 func TestStopTimeout(t *testing.T) {
 	unit := readFile(t, "systemd/switchboard-broker@.service")
 	config := readFile(t, "packaging/broker.yaml")
