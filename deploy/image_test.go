@@ -54,7 +54,7 @@ func TestImage(t *testing.T) {
 		}
 		return err
 	})
-	for _, want := range []string{"/usr/bin/broker", "/usr/bin/janitor", "/etc/ssl/certs/ca-certificates.crt"} {
+	for _, want := range []string{"/usr/bin/broker", "/usr/bin/janitor", "/usr/bin/switchboard", "/etc/ssl/certs/ca-certificates.crt"} {
 		if !slices.Contains(list, want) {
 			t.Errorf("the image has no %s: %v", want, list)
 		}

@@ -95,6 +95,9 @@ func TestPackages(t *testing.T) {
 	if version := output(t, filepath.Join(root, "usr/lib/switchboard/broker"), "--version"); !strings.HasPrefix(version, "broker ") {
 		t.Errorf("the version is %q", version)
 	}
+	if target, err := os.Readlink(filepath.Join(root, "usr/bin/switchboard")); err != nil || target != "/usr/lib/switchboard/switchboard" {
+		t.Errorf("the command line is at %q, %v", target, err)
+	}
 	output(t, "dpkg", "--root="+root, "--force-script-chrootless", "--purge", "switchboard")
 	if _, err := os.Stat(filepath.Join(root, "etc/switchboard")); !os.IsNotExist(err) {
 		t.Errorf("after a purge /etc/switchboard is still there: %v", err)
