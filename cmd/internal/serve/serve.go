@@ -37,12 +37,21 @@ func Run(args, environ []string, stderr io.Writer) error {
 	ctx, stop := setup.UntilSignal()
 	defer stop()
 	load := func() (configs.Broker, error) { return configs.LoadBroker(args, environ) }
-	return serve(ctx, settings, load, processors, stderr)
+	return serve(ctx, settings, load, processors, stderr, func(broker.Addrs) {})
+}
+
+// Broker runs a broker with these settings until ctx ends, as a part of a program. It calls ready
+// with the addresses of its ports when they are open. It sets GOMAXPROCS, like [Run]; the settings
+// of runtime and reloads have no effect.
+func Broker(ctx context.Context, settings configs.Broker, stderr io.Writer, ready func(broker.Addrs)) error {
+	same := func() (configs.Broker, error) { return settings, nil }
+	return serve(ctx, settings, same, newProcessors(configs.AutoSpare, machineReader(), runtime.GOMAXPROCS), stderr, ready)
 }
 
 // serve runs a broker until ctx ends. load reads the settings again.
 func serve(
 	ctx context.Context, settings configs.Broker, load func() (configs.Broker, error), p *processors, stderr io.Writer,
+	ready func(broker.Addrs),
 ) error {
 	hangups := make(chan os.Signal, 1) // one is enough: several signals cause one reload
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -80,10 +89,12 @@ func serve(
 	group.Go(func() error { return reloadLoop(ctx, hangups, load, b, opts) })
 	group.Go(func() error {
 		// Warn after the ports are open: a broker that cannot start only logs the reason.
-		if _, err := b.Addrs(ctx); err != nil {
+		addrs, err := b.Addrs(ctx)
+		if err != nil {
 			return nil // b.Run returns the reason
 		}
 		warn(opts, settings)
+		ready(addrs)
 		return store.run(ctx)
 	})
 	return group.Wait()

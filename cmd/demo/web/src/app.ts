@@ -1,0 +1,45 @@
+import type { Session } from "switchboard-client/kit";
+import type { Room } from "switchboard-client/kit";
+import type { Channel, Switchboard } from "switchboard-client";
+
+/** What the pages share. */
+export interface App {
+  sb: Switchboard;
+  session: Session;
+  /** The id of the account: the user in messages. */
+  user: string;
+  nickname: string;
+  /** The nicknames of all users: a channel with a field for each user. */
+  people: Channel<never, Record<string, string>>;
+  /** The room that this user is in. */
+  room?: Room | undefined;
+}
+
+/** A page. `close` ends its subscriptions. */
+export interface Page {
+  title: string;
+  element: HTMLElement;
+  close(): void;
+}
+
+/** nameOf returns the nickname of a user. */
+export const nameOf = (app: App, user: string) => app.people.state.get(user) ?? "somebody";
+
+/** Cleanup collects what to undo when a page closes. */
+export class Cleanup {
+  private readonly tasks: (() => unknown)[] = [];
+
+  add(...tasks: (() => unknown)[]): void {
+    this.tasks.push(...tasks);
+  }
+
+  /** Calls a function every second, and now. */
+  everySecond(task: () => void): void {
+    const timer = setInterval(task, 1000);
+    this.add(() => clearInterval(timer));
+  }
+
+  run(): void {
+    for (const task of this.tasks.splice(0)) task();
+  }
+}
