@@ -57,7 +57,6 @@ var mayImport = map[string][]string{
 	"bench/system":          {"internal/await", "internal/freeport", "internal/proc", "internal/redispipe", "broker/dialect", "broker/dialect/*", "bench/swarm", "bench/usage"},
 	"bench/report":          {},
 	"bench/suite":           {"internal/proc", "internal/redistest", "bench/*"},
-	"deploy":                {},
 	"configs":               {"kit/*", "broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
 	"broker":                {"internal/state", "internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*"},
 	"broker/dialect":        {"internal/state", "internal/wire"},
