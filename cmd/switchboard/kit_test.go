@@ -15,7 +15,7 @@ var kitEnviron = []string{
 
 // step is a command, its exit code, and a part of its output.
 type step struct {
-	line  string // arguments; _ stands for a space within one
+	line  string // arguments; ␣ stands for a space within one
 	code  int
 	want  string // in stdout, or, if the command fails, in stderr
 	stdin string
@@ -27,7 +27,7 @@ func (b broker) steps(t *testing.T, list []step) {
 	for _, s := range list {
 		var args []string
 		for _, arg := range strings.Fields(s.line) {
-			args = append(args, strings.ReplaceAll(arg, "_", " "))
+			args = append(args, strings.ReplaceAll(arg, "␣", " "))
 		}
 		r := proctest.RunInput(t, []string{"SWITCHBOARD_URL=" + b.url}, s.stdin, binary, args...)
 		out := r.Stdout
@@ -48,7 +48,7 @@ func (b broker) steps(t *testing.T, list []step) {
 func TestRooms(t *testing.T) {
 	b := startBroker(t, kitEnviron)
 	b.steps(t, []step{
-		{line: `room create default --id 7 --name Epic_Arena --owner amy --data {"x":1} --capacity 3`, want: "room.name\tEpic Arena\n"},
+		{line: `room create default --id 7 --name Epic␣Arena --owner amy --data {"x":1} --capacity 3`, want: "room.name\tEpic Arena\n"},
 		{line: "room create default --id 7", code: exitConflict, want: "Current values"},
 		{line: "room reserve 7 amy bob --ttl 1m", want: "numbers.bob\t2\n"},
 		{line: "room reserve 7 carol dan", code: exitConflict, want: "full"},

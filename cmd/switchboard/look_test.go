@@ -26,7 +26,7 @@ func TestLook(t *testing.T) {
 		{line: "channels", want: "news\t1\n"},
 		{line: "channels --prefix x", want: ""},
 		{line: "channels news", want: "subscribers\t1\nservers\t1\nmessages\t1\nlast id\t"},
-		{line: "channels a_b", code: exitUsage, want: "bad_request"},
+		{line: "channels a␣b", code: exitUsage, want: "bad_request"},
 		{line: "servers", want: "\t127.0.0.1:"},
 		{line: "servers --stats", want: "\t1\t"},
 		{line: "self", want: "store\tmemory\n"},
