@@ -164,7 +164,7 @@ func TestLoadBalancers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if name == "haproxy" {
-				c.wantNoNewConnections("b2", "broker-2")
+				c.wantNoNewConnections(c.brokers[1], "broker-2")
 			}
 			if code, err := c.brokers[1].process.Wait(within(t)); code != 0 || err != nil {
 				t.Errorf("the drained broker ended with %d, %v", code, err)
@@ -198,20 +198,23 @@ func (c *cluster) wantEverywhere(all []*follower, brokers ...string) {
 	})
 }
 
-// wantNoNewConnections waits until HAProxy has noticed that a broker drains, and checks that it
-// gets no new connections.
-func (c *cluster) wantNoNewConnections(broker, backend string) {
+// wantNoNewConnections waits until HAProxy has noticed that a broker drains, and checks that the
+// broker still runs and gets no new connections.
+func (c *cluster) wantNoNewConnections(n *node, backend string) {
 	c.t.Helper()
-	await.True(c.t, "HAProxy sees that "+broker+" drains", func() bool {
+	await.True(c.t, "HAProxy sees that "+n.name+" drains", func() bool {
 		return strings.Count(c.states(), backend+",DOWN") == 2
 	})
+	if resp, err := http.Get("http://" + n.http + "/healthz"); err != nil || resp.StatusCode != http.StatusOK {
+		c.t.Errorf("HAProxy has noticed only the end of %s: %v", n.name, err)
+	}
 	for i := range 6 {
 		for to, begin := range map[string]string{c.line: `{"type":"connect"}` + "\n", c.web: handshake("new")} {
 			conn := c.dialFrom("127.0.0.9", to)
 			if _, err := io.WriteString(conn, begin); err != nil {
 				c.t.Fatal(err)
 			}
-			if server := readServer(c.t, conn); server == broker {
+			if server := readServer(c.t, conn); server == n.name {
 				c.t.Errorf("connection %d to %s went to %s", i, to, server)
 			}
 			_ = conn.Close()
