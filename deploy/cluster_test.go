@@ -86,7 +86,8 @@ func (c *cluster) start(n *node) {
 limits:
   proxies: [127.0.0.1]
   proxy_protocol: [127.0.0.1]
-drain_time: 8s
+  channel_messages: 100000 # some clients are away for all of drain_time
+drain_time: 4s
 `)
 	n.process = c.run(n.name, "broker", "--config="+config, "--name="+n.name, "--redis="+c.redis.URL(), "--http="+n.http, "--tcp="+n.tcp)
 }
