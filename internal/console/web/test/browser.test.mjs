@@ -2,23 +2,41 @@
 // passes the
 // address and the keys in the environment.
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
-const { BROKER_HTTP, BROKER_TCP, KEY_ADMIN, KEY_READ, KEY_PUSH } = process.env;
+const { BROKER_HTTP, BROKER_TCP, BACKEND, KEY_ADMIN, KEY_READ, KEY_PUSH } = process.env;
 const base = `http://${BROKER_HTTP}`;
 const hostile = `<img/src=x:y/onerror=document.title="hacked">`; // a valid name: no space, no brace
 
+/** split splits host:port. */
+const split = (address) => ({ host: address.replace(/:\d+$/, ""), port: Number(address.replace(/^.*:/, "")) });
+
+/** accepts says whether the backend accepts events. It refuses them for good otherwise. */
+let accepts = true;
+const backend = createServer((request, response) => {
+  request.resume().on("end", () => response.writeHead(accepts ? 200 : 410).end());
+});
+
+const clients = [];
 let browser;
 before(async () => {
+  const { host, port } = split(BACKEND);
+  await new Promise((resolve) => backend.listen(port, host, resolve));
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
   });
 });
-after(() => browser?.close());
+after(async () => {
+  for (const client of clients) client.destroy(); // those of tests that failed
+  backend.close();
+  backend.closeAllConnections();
+  await browser?.close();
+});
 
 /** call calls the API with the key of the admin. */
 async function call(method, path, body) {
@@ -30,20 +48,17 @@ async function call(method, path, body) {
 
 /** openClient connects a client over TCP. ended resolves when the broker closes the connection. */
 async function openClient({ user, client, channels, info }) {
-  const [host, port] = [
-    BROKER_TCP.slice(0, BROKER_TCP.lastIndexOf(":")),
-    BROKER_TCP.slice(BROKER_TCP.lastIndexOf(":") + 1),
-  ];
-  const socket = connect({ host, port: Number(port) });
+  const socket = connect(split(BROKER_TCP));
+  clients.push(socket);
   const send = (message) => socket.write(JSON.stringify(message) + "\n");
   const ended = new Promise((resolve) => socket.on("close", resolve));
   const lines = createInterface({ input: socket });
   const subscribed = new Promise((resolve) => {
-    let waiting = channels.length;
+    let waiting = channels.length + 1;
     lines.on("line", (line) => {
       const message = JSON.parse(line);
       if (message.type === "ping") send({ type: "pong" });
-      if (message.type === "subscribed" && --waiting === 0) resolve();
+      if (["connected", "subscribed"].includes(message.type) && --waiting === 0) resolve();
     });
   });
   send({ type: "connect", user, client, info });
@@ -240,7 +255,7 @@ test("every page fits a phone, in both color schemes", async () => {
     "channels/news": "Messages",
     users: "online",
     "users/amy": "Devices",
-    webhooks: "This broker sends no webhooks.",
+    webhooks: "Your backend accepts the events",
     access: "Question",
     start: "Connect a client",
     rooms: "Epic Battle Arena",
@@ -296,3 +311,22 @@ test("a check names the rule", () =>
     },
     { key: KEY_READ },
   ));
+
+test("dead letters are shown and sent again", async () => {
+  accepts = false;
+  const client = await openClient({ user: "dora", client: "phone", channels: [] });
+  await inPage(
+    async (page) => {
+      await openPage(page, "webhooks");
+      await page.getByText("user_online dora").click();
+      await page.getByText("Your backend answered 410.").waitFor();
+      accepts = true;
+      await page.getByRole("button", { name: "Retry dead letters" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Retry dead letters" }).click();
+      await page.getByText(/wait again|waits again/).waitFor();
+      await page.getByText("No event is dead.").waitFor();
+    },
+    { key: KEY_ADMIN },
+  );
+  client.close();
+});

@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import { get, post, query } from "../api";
 import { count, json, plural } from "../format";
 import { useAction, useLoad } from "../hooks";
-import { Ago, At, Badge, Card, Code, Confirm, Empty, Facts, Loading, Page, Problem } from "../parts/ui";
+import { Entry } from "../parts/messages";
+import { Ago, Badge, Card, Code, Confirm, Empty, Facts, Loading, Page, Problem } from "../parts/ui";
 import { useSession } from "../session";
 import type { DeadLetter, DeadLetters, Webhooks } from "../types";
 
@@ -160,24 +161,18 @@ function Verdict({ webhooks: { waiting, dead, oldest } }: { webhooks: Webhooks }
 
 function Letter({ letter: { id, reason, at, event } }: { letter: DeadLetter }) {
   return (
-    <details class="message">
-      <summary>
-        <span class="message-head">
-          <At ms={at} /> <Badge tone="bad">{reason}</Badge>
-        </span>
-        <span class="mono payload">
-          {event.type} {subjectOf(event)}
-        </span>
-      </summary>
-      <div class="message-body">
-        <p class="soft">
-          {reasons[reason] ?? reason} <span class="mono">{id}</span>
-        </p>
-        <pre class="mono" tabIndex={0}>
-          {json(event, 2)}
-        </pre>
-      </div>
-    </details>
+    <Entry at={at} badge={<Badge tone="bad">{reason}</Badge>} summary={`${event.type} ${subjectOf(event)}`}>
+      {() => (
+        <>
+          <p class="soft">
+            {reasons[reason] ?? reason} <span class="mono">{id}</span>
+          </p>
+          <pre class="mono" tabIndex={0}>
+            {json(event, 2)}
+          </pre>
+        </>
+      )}
+    </Entry>
   );
 }
 

@@ -1,4 +1,5 @@
 // Messages as rows that open. Payloads are text: nothing in them becomes an element of the page.
+import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
 import { idTime, json } from "../format";
 import type { Changes, Message } from "../types";
@@ -9,21 +10,38 @@ const preview = 240; // characters of a payload on one line
 /** A Row of the tail: a message, or a note about the channel. */
 export type Row = { kind: "message"; message: Message } | { kind: "gap"; id: number };
 
-/** MessageRow writes the whole message only while it is open. */
-export function MessageRow({ message }: { message: Message }) {
+/** Entry is a line that opens. Its body is made only while it is open. */
+export function Entry({
+  at,
+  badge,
+  summary,
+  children,
+}: {
+  at: number; // ms since 1970
+  badge?: ComponentChild;
+  summary: string;
+  children: () => ComponentChild;
+}) {
   const [open, setOpen] = useState(false);
-  const { id, data, ...changes } = message;
-  const summary = [data === undefined ? "" : json(data), summaryOf(changes)].filter(Boolean).join("  ");
   return (
     <details class="message" onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
         <span class="message-head">
-          <At ms={idTime(id)} />
+          <At ms={at} /> {badge}
         </span>
         <span class="mono payload">{summary.length > preview ? summary.slice(0, preview) + "…" : summary}</span>
       </summary>
-      {open && (
-        <div class="message-body">
+      {open && <div class="message-body">{children()}</div>}
+    </details>
+  );
+}
+
+export function MessageRow({ message: { id, data, ...changes } }: { message: Message }) {
+  const summary = [data === undefined ? "" : json(data), summaryOf(changes)].filter(Boolean).join("  ");
+  return (
+    <Entry at={idTime(id)} summary={summary}>
+      {() => (
+        <>
           <p class="soft mono">id {id}</p>
           {data !== undefined && (
             <pre class="mono" tabIndex={0}>
@@ -38,9 +56,9 @@ export function MessageRow({ message }: { message: Message }) {
               </pre>
             </>
           )}
-        </div>
+        </>
       )}
-    </details>
+    </Entry>
   );
 }
 
