@@ -24,11 +24,12 @@ const options = {
   minify: true,
   format: "esm",
   target: ["chrome123", "firefox128", "safari17.5"], // the first ones with light-dark() in CSS
+  external: ["/square.svg"],
   plugins: [client],
   logLevel: "warning",
 };
 
 await mkdir(out, { recursive: true });
-for (const name of ["index.html", "icon.svg"]) await copyFile(join(source, name), join(out, name));
+for (const name of ["index.html", "icon.svg", "square.svg"]) await copyFile(join(source, name), join(out, name));
 if (watch) await (await context(options)).watch();
 else await build(options);

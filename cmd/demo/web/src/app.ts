@@ -1,5 +1,4 @@
-import type { Session } from "switchboard-client/kit";
-import type { Room } from "switchboard-client/kit";
+import type { Room, Session } from "switchboard-client/kit";
 import type { Channel, Switchboard } from "switchboard-client";
 
 /** What the pages share. */
@@ -9,8 +8,9 @@ export interface App {
   /** The id of the account: the user in messages. */
   user: string;
   nickname: string;
-  /** The nicknames of all users: a channel with a field for each user. */
-  people: Channel<never, Record<string, string>>;
+  /** The chat. Its state has the nickname of each user. */
+  chat: Channel<string, Record<string, string>>;
+  messages: { author: string; text: string }[];
   /** The room that this user is in. */
   room?: Room | undefined;
 }
@@ -23,7 +23,7 @@ export interface Page {
 }
 
 /** nameOf returns the nickname of a user. */
-export const nameOf = (app: App, user: string) => app.people.state.get(user) ?? "somebody";
+export const nameOf = (app: App, user: string) => app.chat.state.get(user) ?? "somebody";
 
 /** Cleanup collects what to undo when a page closes. */
 export class Cleanup {

@@ -1,4 +1,5 @@
 /** The hall: 120 seats to hold and to buy. */
+import type { SwitchboardError } from "switchboard-client";
 import { Holds, type Hold } from "switchboard-client/kit";
 import { Cleanup, type App, type Page } from "./app.js";
 import { arrows, attempt, h, notify, seconds, show } from "./ui.js";
@@ -13,6 +14,7 @@ export async function hallPage(app: App): Promise<Page> {
   const seats = await holds.seats(hall).ready();
   const chosen = new Set<string>();
   let held: Hold | undefined; // the hold of this user
+  let taking = false; // a hold without an answer
   let bought: string[] = [];
 
   const buttons = new Map<string, HTMLButtonElement>();
@@ -40,7 +42,7 @@ export async function hallPage(app: App): Promise<Page> {
 
   function draw(): void {
     const lost = [...chosen].filter((seat) => seats.get(seat).state !== "free");
-    if (lost.length) taken(lost);
+    if (lost.length && !taking) taken(lost);
     let [sold, kept] = [0, 0];
     for (const [seat, button] of buttons) {
       const { state, until } = seats.get(seat);
@@ -70,22 +72,25 @@ export async function hallPage(app: App): Promise<Page> {
     }
   }
 
-  /** Some chosen seats belong to others now. The state says so, or the refusal of a hold: whichever is first. */
+  /** Some chosen seats belong to others now. Either the state says so, or the refusal of a hold. */
   function taken(lost: string[]): void {
     for (const seat of lost) chosen.delete(seat);
     notify(`${lost.join(", ")}: another visitor was faster.`);
   }
 
   const take = () => attempt(async () => {
-    held = await holds.take(hall, { seats: [...chosen] }); // all of them, or none
-    chosen.clear();
-    draw();
-  }, (error) => {
-    const lost = (error.data as { taken?: string[] } | undefined)?.taken;
-    if (error.code !== "conflict" || !lost) return undefined;
-    taken(lost);
-    draw();
-    return `${lost.join(", ")}: another visitor was faster.`;
+    taking = true;
+    try {
+      held = await holds.take(hall, { seats: [...chosen] }); // all of them, or none
+      chosen.clear();
+    } catch (error) {
+      const lost = ((error as SwitchboardError).data as { taken?: string[] } | undefined)?.taken;
+      if (!lost) throw error;
+      taken(lost);
+    } finally {
+      taking = false;
+      draw();
+    }
   });
 
   const buy = (hold: Hold) => attempt(async () => {
@@ -118,7 +123,12 @@ export async function hallPage(app: App): Promise<Page> {
       h("section", { className: "card" },
         h("h1", {}, "The hall"), counts,
         h("div", { className: "stage" }, "Stage"),
-        plan, bar)),
+        plan, legend(), bar)),
     close: () => cleanup.run(),
   };
+}
+
+function legend(): HTMLElement {
+  const kinds = { free: "free", held: "held, with the seconds that are left", sold: "sold", "held mine": "yours" };
+  return h("p", { className: "legend" }, ...Object.entries(kinds).map(([kind, text]) => h("span", {}, h("i", { className: `seat ${kind}` }), text)));
 }

@@ -45,34 +45,34 @@ function boardCard(app: App, cleanup: Cleanup): HTMLElement {
     ? board.entries.map(({ rank, player, score }) => h("li", { className: player === app.user ? "mine" : "" },
       h("span", { className: "rank" }, rank), h("span", { className: "grow" }, nameOf(app, player)), h("b", {}, score)))
     : [h("li", { className: "empty" }, "Boxes of finished games count here.")]));
-  cleanup.add(board.on("change", draw), app.people.state.on("change", draw), () => board.close());
+  cleanup.add(board.on("change", draw), app.chat.state.on("change", draw), () => board.close());
   draw();
   return h("section", { className: "card" }, h("h2", {}, "Most boxes"), list);
 }
 
 function chatCard(app: App, cleanup: Cleanup): HTMLElement {
-  const chat = app.sb.channel<string>("chat:lobby", { after: 0, presence: true }); // from the first stored message on
   const log = h("div", { className: "log", role: "log", tabIndex: 0, "aria-label": "Chat" });
   const count = h("small");
-  cleanup.add(
-    chat.on("message", (text, { by }) => {
-      const author = by?.split("/")[0] ?? ""; // a client id begins with its user
-      log.append(h("p", { className: author === app.user ? "mine" : "" }, h("b", {}, nameOf(app, author)), " ", text));
-      log.scrollTop = log.scrollHeight;
-    }),
-    chat.members.on("change", () => {
-      const names = new Map([...chat.members].map((m) => [m.user ?? m.client, (m.info as { nickname?: string })?.nickname ?? "somebody"]));
-      count.textContent = `${names.size} here`;
-      count.title = [...names.values()].join(", ");
-    }),
-    () => chat.unsubscribe(),
-  );
+  const draw = () => {
+    show(log, ...app.messages.map(({ author, text }) => (
+      h("p", { className: author === app.user ? "mine" : "" }, h("b", {}, nameOf(app, author)), " ", text))));
+    log.scrollTop = log.scrollHeight;
+  };
+  const drawCount = () => {
+    const users = new Set([...app.chat.members].map(({ user }) => user!));
+    count.textContent = `${users.size} here`;
+    count.title = [...users].map((user) => nameOf(app, user)).join(", ");
+  };
+  cleanup.add(app.chat.on("message", draw), app.chat.state.on("change", draw), app.chat.members.on("change", drawCount));
+  draw();
+  drawCount();
   const text = h("input", { maxLength: 200, placeholder: "Say something", "aria-label": "Message", autocomplete: "off" });
   const send = () => attempt(async () => {
     const message = text.value.trim();
     if (!message) return;
     text.value = "";
-    await chat.publish(message);
+    // A message with a change names its client, and this change only the user can make.
+    await app.chat.update({ data: message, touch: [app.user] });
   }, ({ code }) => (code === "rate_limited" ? "Slowly: at most five messages a second." : undefined));
   return h("section", { className: "card chat" },
     h("h2", {}, "Chat", count), log,

@@ -59,14 +59,16 @@ async function enter(session: Session): Promise<void> {
   const { account } = session;
   const sb = new Switchboard(location.origin.replace(/^http/, "ws") + "/ws", { token: () => session.token(), storage: sessionStorage });
   const nickname = account.nickname ?? account.name ?? "Guest";
-  const app: App = { sb, session, user: account.id, nickname, people: sb.channel("people", { state: true }) };
+  const chat: App["chat"] = sb.channel("chat", { after: 0, state: true, presence: true }); // from the first stored message on
+  const app: App = { sb, session, user: account.id, nickname, chat, messages: [] };
+  chat.on("message", (text, { by }) => void app.messages.push({ author: by?.split("/")[0] ?? "", text })); // a client id begins with its user
   const light = h("span", { className: "light" });
   sb.on("connected", () => (light.className = "light on"));
   sb.on("disconnected", () => (light.className = "light"));
-  sb.on("closed", () => location.reload()); // the account was locked, or has logged out elsewhere
+  sb.on("closed", ({ code }) => code !== "closed" && location.reload()); // the login has ended elsewhere
   show(me, light, h("span", { className: "nickname" }, nickname), h("button", { className: "quiet", onclick: () => void logout(app) }, "Log out"));
-  await app.people.set(app.user, nickname);
-  await app.people.state.ready();
+  await chat.set(app.user, nickname);
+  await chat.state.ready();
   const mine = await new Rooms(sb).mine();
   const playing = mine.rooms.find(({ room, reserved }) => room.status !== "finished" && !reserved);
   if (playing && !location.hash.startsWith("#/room/")) location.hash = `#/room/${playing.id}`; // the seat is still there
@@ -77,6 +79,7 @@ async function enter(session: Session): Promise<void> {
 async function logout(app: App): Promise<void> {
   await attempt(async () => {
     await app.room?.leave();
+    await app.sb.close();
     await app.session.logout();
     location.hash = "";
     location.reload();

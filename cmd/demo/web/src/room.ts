@@ -108,7 +108,7 @@ class Board {
       this.lines.set(line, group);
       this.element.append(group);
     }
-    for (let i = 0; i <= size; i++) for (let j = 0; j <= size; j++) this.element.append(svg("circle", { cx: i * cell, cy: j * cell, r: 9, class: "corner" }));
+    for (let i = 0; i <= size; i++) for (let j = 0; j <= size; j++) this.element.append(svg("circle", { cx: i * cell, cy: j * cell, r: 8, class: "corner" }));
     this.lines.values().next().value!.setAttribute("tabindex", "0");
     arrows(this.element, ".line");
   }
