@@ -13,8 +13,9 @@ import (
 	"switchboard/internal/proc"
 )
 
-// programs are the paths of the programs under test.
-type programs struct{ broker, wrongClock, janitor string }
+// programs are the paths of the programs under test, and of the script with the clients of
+// client/js.
+type programs struct{ broker, wrongClock, janitor, sdk string }
 
 // clockShift is how far the wrong clock is off, in seconds.
 const clockShift = 600
@@ -24,6 +25,10 @@ const clockShift = 600
 func build(ctx context.Context, dir string, withWrongClock bool) (programs, error) {
 	b := programs{
 		broker: filepath.Join(dir, "broker"), wrongClock: filepath.Join(dir, "broker-shifted"), janitor: filepath.Join(dir, "janitor"),
+	}
+	var err error
+	if b.sdk, err = findSDK(ctx); err != nil {
+		return b, err
 	}
 	if err := proc.GoBuild(ctx, "-o", dir+string(filepath.Separator), "switchboard/cmd/broker", "switchboard/cmd/janitor"); err != nil {
 		return b, err

@@ -53,7 +53,7 @@ func (s *eventStream) nextURL() string {
 func (s *eventStream) opened(resumed bool) {
 	s.inbox = 0
 	if resumed {
-		s.client.journal.streamResumed()
+		s.client.journal.clientResumed(sse)
 	}
 }
 

@@ -44,7 +44,7 @@ func (g gap) covers(queue string, id int64, acked time.Time) bool {
 
 // clientRecord holds what one client received.
 type clientRecord struct {
-	overSSE     bool
+	listener    listener
 	readyAt     time.Time        // when all its subscriptions were confirmed
 	got         map[item][]int64 // the ids under which each message arrived; more than one is a fault
 	lastID      map[string]int64 // by queue
@@ -62,8 +62,8 @@ type journal struct {
 	pushes   []acceptedPush
 	attempts map[item]time.Time // time of the first attempt
 	accepted map[item]bool
-	refused  map[string]int // failed attempts by reason
-	resumed  int            // event streams that resumed
+	refused  map[string]int   // failed attempts by reason
+	resumed  map[listener]int // connections after the first one
 
 	faultAt            time.Time // zero before the fault
 	lastAccepted       time.Time
@@ -92,22 +92,22 @@ func (e evidence) add(kind, format string, args ...any) {
 func newJournal() *journal {
 	return &journal{
 		clients: map[string]*clientRecord{}, attempts: map[item]time.Time{}, accepted: map[item]bool{},
-		refused: map[string]int{}, evidence: evidence{},
+		refused: map[string]int{}, resumed: map[listener]int{}, evidence: evidence{},
 	}
 }
 
-// clientReady records that a client is connected and has all its subscriptions. overSSE means that
-// it uses Server-Sent Events.
-func (j *journal) clientReady(client string, overSSE bool, at time.Time) {
+// clientReady records that a client is connected over a kind of listener and has all its
+// subscriptions.
+func (j *journal) clientReady(client string, over listener, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.clients[client] = &clientRecord{
-		overSSE: overSSE, readyAt: at, lastArrival: at, got: map[item][]int64{}, lastID: map[string]int64{}, lastN: map[string]int{},
+		listener: over, readyAt: at, lastArrival: at, got: map[item][]int64{}, lastID: map[string]int64{}, lastN: map[string]int{},
 	}
 }
 
-// streamResumed records an event stream that began with the last id of an earlier one.
-func (j *journal) streamResumed() { j.update(func() { j.resumed++ }) }
+// clientResumed records a connection that continued after an earlier one.
+func (j *journal) clientResumed(over listener) { j.update(func() { j.resumed[over]++ }) }
 
 // readyClients returns the number of ready clients.
 func (j *journal) readyClients() int {
@@ -154,7 +154,7 @@ func (j *journal) accept(p acceptedPush) {
 }
 
 // message records a message that a client received. Package client has already dropped its
-// duplicates; an event stream has not.
+// duplicates, and so has client/js; an event stream has not.
 func (j *journal) message(client, queue string, id int64, it item, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -14,7 +14,7 @@ type journalTest struct {
 
 func newJournalTest() *journalTest {
 	p := &journalTest{journal: newJournal(), now: time.Now()}
-	p.clientReady("a", false, p.now)
+	p.clientReady("a", rawTCP, p.now)
 	p.tick()
 	p.loadStarts(p.now)
 	return p
@@ -162,7 +162,7 @@ func TestCounts(t *testing.T) {
 			func(p *journalTest) {
 				p.try(1)
 				first := p.now
-				p.clientReady("b", true, p.tick())
+				p.clientReady("b", sse, p.tick())
 				p.accept(acceptedPush{item: item{"s", 1}, queue: "room", to: []string{"b"}, ids: map[string]int64{"b": 10}, firstTry: first, acceptedAt: p.tick()})
 			},
 			counts{},
@@ -192,7 +192,7 @@ func TestCounts(t *testing.T) {
 
 func TestOutages(t *testing.T) {
 	p := newJournalTest()
-	p.clientReady("b", false, p.now)
+	p.clientReady("b", rawTCP, p.now)
 	p.pushed(1)
 	p.arrive(1)
 	p.now = p.now.Add(time.Second)
@@ -275,10 +275,10 @@ func TestLossMakesTheRowRed(t *testing.T) {
 	}
 }
 
-// TestCountStreams checks that the counts over Server-Sent Events leave out other clients.
-func TestCountStreams(t *testing.T) {
+// TestCountKind checks that the counts of a kind of listener leave out other clients.
+func TestCountKind(t *testing.T) {
 	p := newJournalTest()
-	p.clientReady("b", true, p.now)
+	p.clientReady("b", sse, p.now)
 	for n := 1; n <= 3; n++ {
 		p.try(n)
 		id := int64(10 * n)
@@ -291,9 +291,9 @@ func TestCountStreams(t *testing.T) {
 		p.message("b", "room", 10, item{"s", 1}, p.tick())
 	}
 	p.journal.gap("b", gap{queue: "room", after: 10, id: 20, at: p.tick()})
-	p.streamResumed()
-	want := streamCounts{Acknowledged: 3, Delivered: 1, Lost: 2, Undeclared: 1, Duplicated: 1, Gaps: 1, Resumed: 1}
-	if got := p.countStreams(); got != want {
+	p.clientResumed(sse)
+	want := kindCounts{Acknowledged: 3, Delivered: 1, Lost: 2, Undeclared: 1, Duplicated: 1, Gaps: 1, Resumed: 1}
+	if got := p.countKind(sse); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	if all, _ := p.count(); all.Acknowledged != 6 || all.Lost != 5 {

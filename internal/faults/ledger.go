@@ -47,7 +47,7 @@ func newLedger(ctx context.Context, r runner) *ledger {
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(ctx), Machine: machine(), Go: runtime.Version(),
 		Redis: redisVersion(ctx), Seed: r.seed, Beat: r.times.Beat.String(),
 		Lease: r.times.lease().String(), Janitor: r.times.janitorInterval().String(),
-		Load: fmt.Sprintf("%d clients, three devices of a user, a quarter over Server-Sent Events; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and one stream to all clients with %g; every eighth message has %d KiB; %d of the channels with a state that half of their clients follow, and that %d clients with %g updates a second each and a backend with %g change",
+		Load: fmt.Sprintf("%d clients, three devices of a user, a fifth over Server-Sent Events and a fifth with client/js, in one Node process; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and one stream to all clients with %g; every eighth message has %d KiB; %d of the channels with a state that half of their clients follow, and that %d clients with %g updates a second each and a backend with %g change",
 			r.scale.Clients, r.scale.Rooms, r.scale.RoomRate, r.scale.UserStreams, r.scale.ClientStreams,
 			r.scale.OtherRate, r.scale.OtherRate, paddingKiB, r.scale.StateRooms, r.scale.StateWriters, writerRate, backendRate),
 	}
@@ -117,10 +117,14 @@ var columns = []column{
 	{"repeated", "of events: joins of clients that were members already, leaves of clients that were not members, and events about the watcher itself", func(r row) string { return fmt.Sprint(r.RepeatedEvents) }},
 	{"missing", "members that a watcher's view or a broker's answer lacked when the load had ended", func(r row) string { return fmt.Sprint(r.Missing) }},
 	{"phantoms", "names in a watcher's view or a broker's answer that were no members, among them clients that had died with a broker", func(r row) string { return fmt.Sprint(r.Phantoms) }},
-	{"over SSE", "delivered and acked, and among these dup, of the clients over Server-Sent Events, a quarter of all; they have no filter for duplicates", func(r row) string {
+	{"over SSE", "delivered and acked, and among these dup, of the clients over Server-Sent Events, a fifth of all; they have no filter for duplicates", func(r row) string {
 		return fmt.Sprintf("%d of %d, %d dup", r.OverSSE.Delivered, r.OverSSE.Acknowledged, r.OverSSE.Duplicated)
 	}},
-	{"resumed", "streams of these clients that began with the last id of an earlier one", func(r row) string { return fmt.Sprint(r.OverSSE.Resumed) }},
+	{"SSE resumed", "streams of these clients that began with the last id of an earlier one", func(r row) string { return fmt.Sprint(r.OverSSE.Resumed) }},
+	{"JavaScript", "delivered and acked, among these dup, and gaps, of the clients with [client/js](../client/js/README.md), a fifth of all, counted in the handlers of the application; some handlers of the inbox fail at first, and must get the message again", func(r row) string {
+		return fmt.Sprintf("%d of %d, %d dup, %d gaps", r.JavaScript.Delivered, r.JavaScript.Acknowledged, r.JavaScript.Duplicated, r.JavaScript.Gaps)
+	}},
+	{"JS resumed", "connections of these clients after their first ones", func(r row) string { return fmt.Sprint(r.JavaScript.Resumed) }},
 	{"gaps", "gaps that clients received", func(r row) string { return fmt.Sprint(r.Gaps) }},
 	{"unacked", "delivered although the push was never accepted; allowed", func(r row) string { return fmt.Sprint(r.Unacknowledged) }},
 	{"refused", "failed attempts to push; each was repeated with the same key", func(r row) string { return fmt.Sprint(r.Refused) }},

@@ -35,6 +35,9 @@ func TestShortLedger(t *testing.T) {
 			if s := result.OverSSE; s.Delivered < 100 || s.Resumed == 0 {
 				t.Errorf("over Server-Sent Events %d messages were delivered, and %d streams resumed", s.Delivered, s.Resumed)
 			}
+			if s := result.JavaScript; s.Delivered < 100 || s.Resumed == 0 && name != "hints dropped" || result.ChangesInJS == 0 {
+				t.Errorf("to JavaScript %d messages and %d changes were delivered, and %d connections resumed", s.Delivered, result.ChangesInJS, s.Resumed)
+			}
 			if result.Delivered < 1000 { // else nothing was shown
 				t.Errorf("only %d messages were delivered", result.Delivered)
 			}

@@ -11,13 +11,14 @@ type row struct {
 	Redis string `json:"redis"`
 	About string `json:"fault_is"` // what the fault does
 	counts
-	OverSSE        streamCounts `json:"over_sse"`
-	Ghosts         int          `json:"ghosts"`
-	Events         int          `json:"told"`
-	RepeatedEvents int          `json:"told_twice"`
-	Missing        int          `json:"missing"`
-	Phantoms       int          `json:"phantoms"`
-	Pushes         int          `json:"pushes"`
+	OverSSE        kindCounts `json:"over_sse"`
+	JavaScript     kindCounts `json:"javascript"`
+	Ghosts         int        `json:"ghosts"`
+	Events         int        `json:"told"`
+	RepeatedEvents int        `json:"told_twice"`
+	Missing        int        `json:"missing"`
+	Phantoms       int        `json:"phantoms"`
+	Pushes         int        `json:"pushes"`
 	stateCounts
 	outages  `json:"-"`
 	Seconds  float64          `json:"seconds"`

@@ -76,6 +76,9 @@ func (r *runner) playScenario(ctx context.Context, tb *testbed) error {
 		return err
 	}
 	tb.awaitDeliveries(ctx)
+	if tb.journal.countKind(javaScript).Delivered == 0 {
+		return errors.New("no message was delivered to a client in JavaScript")
+	}
 	if err := tb.awaitStates(ctx, r.scale); err != nil {
 		return fmt.Errorf("states: %w", err)
 	}
@@ -175,7 +178,7 @@ func (tb *testbed) row(err error, took time.Duration) row {
 	c, found := tb.journal.count()
 	r := row{
 		Fault: tb.scenario.name, Redis: string(tb.scenario.redis), About: tb.scenario.about, Forgets: tb.scenario.forgets,
-		counts: c, OverSSE: tb.journal.countStreams(), outages: tb.journal.outages(), Ghosts: tb.journal.ghosts, Missing: tb.journal.missing, Phantoms: tb.journal.phantoms, Pushes: len(tb.journal.pushes),
+		counts: c, OverSSE: tb.journal.countKind(sse), JavaScript: tb.journal.countKind(javaScript), outages: tb.journal.outages(), Ghosts: tb.journal.ghosts, Missing: tb.journal.missing, Phantoms: tb.journal.phantoms, Pushes: len(tb.journal.pushes),
 		Seconds: took.Round(100 * time.Millisecond).Seconds(), Reasons: tb.journal.refused,
 	}
 	r.Events, r.RepeatedEvents = tb.presence.totals()

@@ -51,7 +51,10 @@ func (tb *testbed) awaitStates(ctx context.Context, s scale) error {
 
 // newStateCheck returns the check of this scenario.
 func (tb *testbed) newStateCheck() *stateCheck {
-	c := &stateCheck{journal: tb.state, found: evidence{}, outage: tb.journal.outages().WithoutPush, victim: tb.victimID}
+	c := &stateCheck{journal: tb.state, found: evidence{}, outage: tb.journal.outages().WithoutPush, victim: tb.victimID, inJS: map[string]bool{}}
+	for _, spec := range tb.clientSpecs {
+		c.inJS[spec.client] = spec.listener == javaScript
+	}
 	faultBegan, faultEnded := tb.journal.faultAt.Add(-2*tb.times.Beat), tb.state.faultEnded
 	c.judged = func(from, to time.Time) bool {
 		return !tb.scenario.forgets || to.Before(faultBegan) || from.After(faultEnded)
@@ -144,6 +147,9 @@ func (c *stateCheck) addDifferences(d stateDifferences) {
 // compareStates compares what the subscribers hold with the pages of the brokers, which read the
 // store.
 func (tb *testbed) compareStates(ctx context.Context, s scale) (d stateDifferences, err error) {
+	if err := tb.sdk.readHeld(ctx); err != nil {
+		return d, err
+	}
 	for i := range s.StateRooms {
 		channel := room(s, i)
 		stored, err := tb.brokers[i%len(tb.brokers)].readState(ctx, channel)
@@ -154,8 +160,7 @@ func (tb *testbed) compareStates(ctx context.Context, s scale) (d stateDifferenc
 			if c.state != channel {
 				continue
 			}
-			held, _ := c.conn.Fields(channel)
-			d.compare(c.clientSpec.client+" in "+channel, shownFields(held), stored, time.Now())
+			d.compare(c.clientSpec.client+" in "+channel, c.fields(), stored, time.Now())
 		}
 	}
 	tb.state.update(func() {

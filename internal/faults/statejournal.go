@@ -110,7 +110,7 @@ func (j *stateJournal) pages(client, channel string, id int64, fields map[string
 }
 
 // message records a message that changed fields, and the fields after it.
-func (j *stateJournal) message(client, channel string, id int64, away map[string]time.Time, gone []string, fields map[string]state.Shown, at time.Time) {
+func (j *stateJournal) message(client, channel string, id int64, away, gone []string, fields map[string]state.Shown, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.subscriberLocked(client, channel)
@@ -118,7 +118,7 @@ func (j *stateJournal) message(client, channel string, id int64, away map[string
 	if key := (entryKey{channel, id}); j.seen[key].IsZero() {
 		j.seen[key] = at
 	}
-	for field := range away {
+	for _, field := range away {
 		if owner, owned := ownerOf(field); owned && j.owners[owner] != nil && j.owners[owner].away.IsZero() {
 			j.owners[owner].away = at
 		}
@@ -157,9 +157,14 @@ func (j *stateJournal) ownersDie(at time.Time) {
 	})
 }
 
-// missed reports whether the subscriber must have received an accepted update, and did not.
+// mustLearn reports whether the subscriber must learn of an accepted update.
+func (s *stateSubscriber) mustLearn(call updateCall) bool {
+	return s.channel == call.channel && !s.readyAt.IsZero() && s.readyAt.Before(call.firstTry)
+}
+
+// missed reports whether the subscriber must learn of an accepted update, and did not.
 func (s *stateSubscriber) missed(call updateCall) bool {
-	return s.channel == call.channel && !s.readyAt.IsZero() && s.readyAt.Before(call.firstTry) && !s.declared(call.id, call.ended)
+	return s.mustLearn(call) && !s.declared(call.id, call.ended)
 }
 
 // declared reports whether the subscriber received a change, or the fields after it, or a gap that

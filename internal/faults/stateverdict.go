@@ -13,19 +13,21 @@ import (
 
 // stateCounts are the columns about channel state.
 type stateCounts struct {
-	Updates        int `json:"updates"`         // accepted updates
-	Refusals       int `json:"state_refusals"`  // updates that the state refused
-	LostChanges    int `json:"lost_changes"`    // of the updates: not in the log in the end
-	Durable        int `json:"durable_updates"` // of the updates: durable
-	LostDurable    int `json:"lost_durable"`    // of these, not in the log
-	EndedEarly     int `json:"ended_early"`     // fields that ended before their time, or whose owner was connected
-	MissedChanges  int `json:"missed_changes"`  // changes that a subscriber did not receive, and that neither pages nor a gap declared
-	Diverged       int `json:"diverged"`        // fields of subscribers that differ from the store's in the end
-	Oversold       int `json:"oversold"`        // groups above their limit, counters out of their bounds
-	GhostFields    int `json:"ghost_fields"`    // fields shown although their owner or their lease has ended
-	WrongConflicts int `json:"wrong_conflicts"` // refusals that contradict the log, and updates whose conditions did
-	Expiries       int `json:"expiries"`        // leases that ended
-	Late           int `json:"late"`            // of these, published too late
+	Updates        int `json:"updates"`            // accepted updates
+	Refusals       int `json:"state_refusals"`     // updates that the state refused
+	LostChanges    int `json:"lost_changes"`       // of the updates: not in the log in the end
+	Durable        int `json:"durable_updates"`    // of the updates: durable
+	LostDurable    int `json:"lost_durable"`       // of these, not in the log
+	EndedEarly     int `json:"ended_early"`        // fields that ended before their time, or whose owner was connected
+	DueInJS        int `json:"javascript_due"`     // changes that the clients of client/js had to learn of
+	ChangesInJS    int `json:"javascript_changes"` // of these, received as changes; pages and gaps declare the others
+	MissedChanges  int `json:"missed_changes"`     // changes that a subscriber did not receive, and that neither pages nor a gap declared
+	Diverged       int `json:"diverged"`           // fields of subscribers that differ from the store's in the end
+	Oversold       int `json:"oversold"`           // groups above their limit, counters out of their bounds
+	GhostFields    int `json:"ghost_fields"`       // fields shown although their owner or their lease has ended
+	WrongConflicts int `json:"wrong_conflicts"`    // refusals that contradict the log, and updates whose conditions did
+	Expiries       int `json:"expiries"`           // leases that ended
+	Late           int `json:"late"`               // of these, published too late
 
 	LateP50 time.Duration `json:"-"` // from the end of a lease until a subscriber received it
 	LateMax time.Duration `json:"-"`
@@ -51,8 +53,9 @@ type stateCheck struct {
 	journal *stateJournal
 	counts  stateCounts
 	found   evidence
-	outage  time.Duration // longest time without an accepted push
-	victim  string        // id of the server that the fault hits, which may seem dead to the others
+	outage  time.Duration   // longest time without an accepted push
+	inJS    map[string]bool // subscribers with client/js
+	victim  string          // id of the server that the fault hits, which may seem dead to the others
 	// judged reports whether the log shows what the state was at all times between two. Not if Redis
 	// has lost a part of it.
 	judged func(from, to time.Time) bool
@@ -85,9 +88,15 @@ func (c *stateCheck) checkChannel(channel string, entries []state.Logged) {
 	}
 }
 
-// checkDeclared counts the subscribers that missed a change.
+// checkDeclared counts the subscribers that received a change, and those that missed it.
 func (c *stateCheck) checkDeclared(call updateCall) {
 	for client, s := range c.journal.subscribers {
+		if s.mustLearn(call) && c.inJS[client] {
+			c.counts.DueInJS++
+			if s.ids[call.id] {
+				c.counts.ChangesInJS++
+			}
+		}
 		if !s.missed(call) {
 			continue
 		}

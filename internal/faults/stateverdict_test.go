@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,14 +44,7 @@ func (s *stateTest) entry(e state.Entry) (id int64) {
 		return id
 	}
 	s.held.Apply(id, &e)
-	away := map[string]time.Time{}
-	for field, until := range e.Away {
-		away[field] = time.UnixMilli(until)
-	}
-	var gone []string
-	for field := range e.Gone {
-		gone = append(gone, field)
-	}
+	away, gone := slices.Collect(maps.Keys(e.Away)), slices.Collect(maps.Keys(e.Gone))
 	s.message("a", "room", id, away, gone, s.held.Fields, s.now.Add(20*time.Millisecond))
 	return id
 }

@@ -86,7 +86,7 @@ func (tb *testbed) runState(ctx, stop context.Context, p *publisher, s scale) {
 	var all sync.WaitGroup
 	writers := map[string]int{} // by channel
 	for i, c := range tb.clients {
-		if c.state == "" {
+		if c.state == "" || c.listener == javaScript { // client/js follows only
 			continue
 		}
 		all.Go(func() { c.keepOwnField(ctx, stop, tb.times.Beat, !isQuiet(s, c.state)) })

@@ -25,6 +25,7 @@ type testbed struct {
 	brokers     []*instance
 	janitor     *janitor
 	clientSpecs []clientSpec
+	sdk         *sdkProcess // runs the clients of client/js
 	clients     []*testClient
 	ghosts      []*ghost
 	watchers    []*watcher
@@ -109,6 +110,9 @@ func (tb *testbed) start(ctx context.Context, programs programs) error {
 	if err := tb.janitor.start(); err != nil {
 		return err
 	}
+	if tb.sdk, err = startSDK(programs.sdk); err != nil {
+		return err
+	}
 	return startAll(ctx, tb.brokers)
 }
 
@@ -133,7 +137,7 @@ func (tb *testbed) connectClients(ctx context.Context, scale scale, specs []clie
 	var connecting errgroup.Group
 	tb.clientSpecs = specs
 	for i, m := range specs {
-		a, err := newTestClient(m, i, tb.journal, tb.brokers)
+		a, err := newTestClient(m, i, tb.journal, tb.brokers, tb.sdk)
 		if err != nil {
 			return err
 		}
@@ -173,6 +177,11 @@ func (tb *testbed) disconnectClients() {
 // stopAll ends everything that still runs.
 func (tb *testbed) stopAll() {
 	tb.disconnectClients()
+	if tb.sdk != nil {
+		if err := tb.sdk.stop(); err != nil {
+			tb.failures = append(tb.failures, err)
+		}
+	}
 	tb.stopWatchers()
 	for _, g := range tb.ghosts {
 		g.stop()
@@ -200,6 +209,9 @@ func (tb *testbed) keepLogs() error {
 	var errs []error
 	for _, b := range tb.brokers {
 		errs = append(errs, writeFile(filepath.Join(tb.dir, b.name+".log"), allLogs(b.runs)))
+	}
+	if tb.sdk != nil {
+		errs = append(errs, writeFile(filepath.Join(tb.dir, "node.log"), tb.sdk.proc.Tail(0)))
 	}
 	if tb.janitor != nil {
 		errs = append(errs, writeFile(filepath.Join(tb.dir, "janitor.log"), allLogs(tb.janitor.runs)))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchboard/client"
+	"switchboard/internal/state"
 )
 
 const (
@@ -21,14 +22,15 @@ const (
 )
 
 // testClient runs one client and records in the journal what it receives. The client is one of
-// package client, or an event stream.
+// package client or of client/js, or an event stream.
 type testClient struct {
 	clientSpec
 	journal *journal
 	states  *stateJournal  // used with a state only
 	durable bool           // updates of the state are durable
-	conn    *client.Client // nil over sse
+	conn    *client.Client // nil over sse and for javaScript
 	stream  *eventStream   // only over sse
+	sdk     *sdkClient     // only for javaScript
 	link    *clientLink    // nil for most
 	cancel  context.CancelFunc
 	ended   chan struct{}
@@ -40,8 +42,9 @@ type testClient struct {
 	received int // used by onMessage only
 }
 
-// newTestClient returns a client that may connect to all brokers. Client i tries broker i first.
-func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance) (*testClient, error) {
+// newTestClient returns a client that may connect to all brokers. Client i tries broker i first; a
+// client of client/js, which runs in the process, tries a random one.
+func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance, sdk *sdkProcess) (*testClient, error) {
 	c := &testClient{clientSpec: spec, journal: j, ended: make(chan struct{})}
 	var addrs []string
 	for k := range brokers {
@@ -62,6 +65,10 @@ func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance) (*te
 	for _, addr := range addrs {
 		urls = append(urls, spec.listener.url(addr))
 	}
+	if spec.listener == javaScript {
+		c.sdk = newSDKClient(c, sdk, urls)
+		return c, nil
+	}
 	var err error
 	c.conn, err = client.New(client.Options{
 		URLs: urls, Client: spec.client, Token: tokenOf(spec.user), BackoffMin: backoffMin, BackoffMax: backoffMax,
@@ -71,7 +78,7 @@ func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance) (*te
 }
 
 func (l listener) address(b *instance) string {
-	if l == wsHTTP || l == sse {
+	if l == wsHTTP || l == sse || l == javaScript {
 		return b.http
 	}
 	return b.tcp
@@ -89,9 +96,12 @@ func (c *testClient) start(ctx context.Context) {
 	ctx, c.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(c.ended)
-		if c.stream != nil {
+		switch {
+		case c.stream != nil:
 			c.err = c.stream.run(ctx)
-		} else {
+		case c.sdk != nil:
+			c.err = c.sdk.run(ctx)
+		default:
 			c.err = c.conn.Run(ctx)
 		}
 	}()
@@ -104,7 +114,13 @@ func (c *testClient) subscribe(ctx context.Context) error {
 		if err := c.stream.awaitReady(ctx); err != nil {
 			return fmt.Errorf("%s: %w", c.clientSpec.client, err)
 		}
-		c.journal.clientReady(c.clientSpec.client, c.stream != nil, time.Now())
+		c.journal.clientReady(c.clientSpec.client, c.listener, time.Now())
+		return nil
+	}
+	if c.sdk != nil { // its plan names the channels, and it has recorded that it is ready
+		if err := c.sdk.awaitReady(ctx); err != nil {
+			return fmt.Errorf("%s: %w", c.clientSpec.client, err)
+		}
 		return nil
 	}
 	for _, channel := range c.channels {
@@ -115,7 +131,7 @@ func (c *testClient) subscribe(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", c.clientSpec.client, err)
 		}
 	}
-	c.journal.clientReady(c.clientSpec.client, c.stream != nil, time.Now())
+	c.journal.clientReady(c.clientSpec.client, c.listener, time.Now())
 	return nil
 }
 
@@ -149,8 +165,8 @@ func (c *testClient) onMessage(m client.Message) {
 // onChanges records a message that changes fields.
 func (c *testClient) onChanges(m client.Message, at time.Time) {
 	held, _ := c.conn.Fields(m.Channel)
-	gone := slices.Collect(maps.Keys(m.Changes.Gone))
-	c.states.message(c.clientSpec.client, m.Channel, m.ID, m.Changes.Away, gone, shownFields(held), at)
+	away, gone := slices.Collect(maps.Keys(m.Changes.Away)), slices.Collect(maps.Keys(m.Changes.Gone))
+	c.states.message(c.clientSpec.client, m.Channel, m.ID, away, gone, shownFields(held), at)
 }
 
 func (c *testClient) onFields(s client.Snapshot) {
@@ -165,11 +181,24 @@ func (c *testClient) onGap(g client.Gap) {
 	}
 }
 
-func (c *testClient) onState(s client.State) {
-	c.setServer(s.Server)
+func (c *testClient) onState(s client.State) { c.onConnection(s.Server) }
+
+// onConnection records that the client is connected to a server, "" for none.
+func (c *testClient) onConnection(server string) {
+	c.setServer(server)
 	if c.state != "" {
-		c.states.connected(c.clientSpec.client, c.state, s.Server, time.Now())
+		c.states.connected(c.clientSpec.client, c.state, server, time.Now())
 	}
+}
+
+// fields returns the fields of its state that the client holds. A client of client/js has reported
+// them, see sdkProcess.readHeld.
+func (c *testClient) fields() map[string]state.Shown {
+	if c.sdk != nil {
+		return c.sdk.held()
+	}
+	held, _ := c.conn.Fields(c.state)
+	return shownFields(held)
 }
 
 // setServer records the server that the client is connected to, "" for none.

@@ -22,26 +22,26 @@ type counts struct {
 	Refused        int `json:"refused"`        // failed attempts to push
 }
 
-// streamCounts are the counts of the clients over Server-Sent Events only.
-type streamCounts struct {
+// kindCounts are the counts of the clients over one kind of listener.
+type kindCounts struct {
 	Acknowledged int `json:"acknowledged"`
 	Delivered    int `json:"delivered"`
 	Lost         int `json:"lost"`
 	Undeclared   int `json:"undeclared"`
 	Duplicated   int `json:"duplicated"`
 	Gaps         int `json:"gaps"`
-	Resumed      int `json:"resumed"` // streams that began with the last id of an earlier one
+	Resumed      int `json:"resumed"` // connections that continued after an earlier one
 }
 
-// countStreams counts for the clients over Server-Sent Events.
-func (j *journal) countStreams() streamCounts {
-	c, _ := j.countClients(func(r *clientRecord) bool { return r.overSSE })
-	s := streamCounts{
+// countKind counts for the clients over one kind of listener.
+func (j *journal) countKind(over listener) kindCounts {
+	c, _ := j.countClients(func(r *clientRecord) bool { return r.listener == over })
+	k := kindCounts{
 		Acknowledged: c.Acknowledged, Delivered: c.Delivered, Lost: c.Lost, Undeclared: c.Undeclared,
 		Duplicated: c.Duplicated, Gaps: c.Gaps,
 	}
-	j.update(func() { s.Resumed = j.resumed })
-	return s
+	j.update(func() { k.Resumed = j.resumed[over] })
+	return k
 }
 
 // count compares pushes with arrivals. It changes nothing, so it can be called repeatedly.

@@ -29,12 +29,13 @@ const (
 	wsTCP                  // WebSocket on the TCP port
 	wsHTTP                 // WebSocket on the HTTP port
 	sse                    // Server-Sent Events on the HTTP port
+	javaScript             // client/js, WebSocket on the HTTP port
 	listenerCount          // the number of kinds
 	socketCount   = sse    // package client connects to the kinds below this one
 )
 
 func (l listener) String() string {
-	return [...]string{"TCP", "WebSocket on TCP", "WebSocket on HTTP", "Server-Sent Events"}[l]
+	return [...]string{"TCP", "WebSocket on TCP", "WebSocket on HTTP", "Server-Sent Events", "JavaScript"}[l]
 }
 
 // clientSpec describes one client: one device of a user.
@@ -57,7 +58,7 @@ type scale struct {
 }
 
 var (
-	fullScale  = scale{Clients: 240, Rooms: 12, RoomRate: 8, OtherRate: 2, UserStreams: 40, ClientStreams: 40, Batched: 20, StateRooms: 4, StateWriters: 6}
+	fullScale  = scale{Clients: 300, Rooms: 12, RoomRate: 8, OtherRate: 2, UserStreams: 40, ClientStreams: 40, Batched: 20, StateRooms: 4, StateWriters: 6}
 	shortScale = scale{Clients: 60, Rooms: 6, RoomRate: 6, OtherRate: 2, UserStreams: 12, ClientStreams: 12, Batched: 6, StateRooms: 2, StateWriters: 4}
 )
 
