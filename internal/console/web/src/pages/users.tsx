@@ -33,7 +33,9 @@ export function Users() {
   const { data, error, reload } = useLoad((signal) => loadUsers(most, signal), [most], 5000);
   const name = search.trim();
   const { servers } = useSamples();
-  const upTo = servers.filter((s) => s.alive).length > 1 ? "up to " : ""; // a user on two instances counts twice
+  // The sum of all instances has a user on two of them twice. A complete list does not.
+  const upTo = data?.more && servers.filter((s) => s.alive).length > 1 ? "up to " : "";
+  const online = data?.more ? data.count : (data?.users.length ?? 0);
   const found = (data?.users ?? []).filter((u) => u.user.includes(name) || u.clients.some((c) => c.includes(name)));
   const open = (event: Event) => {
     event.preventDefault();
@@ -42,7 +44,7 @@ export function Users() {
   return (
     <Page
       title="Users"
-      about={data && `${upTo}${plural(data.count, "user")} online, ${plural(data.connections, "connection")}`}
+      about={data && `${upTo}${plural(online, "user")} online, ${plural(data.connections, "connection")}`}
     >
       <Problem error={error} retry={reload} />
       <form class="toolbar" role="search" onSubmit={open}>

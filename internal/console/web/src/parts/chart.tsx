@@ -142,10 +142,10 @@ function options(
   };
 }
 
-/** agoSplits returns up to five times that end with the last one. */
+/** agoSplits returns times that end with the last one. None is below the labels of the other axis. */
 function agoSplits(min: number, max: number): number[] {
   const step = max - min > 120 ? 60 : max - min > 60 ? 30 : 15;
-  return Array.from({ length: Math.floor((max - min) / step) + 1 }, (_, i) => max - i * step).reverse();
+  return Array.from({ length: Math.ceil(((max - min) * 0.95) / step) }, (_, i) => max - i * step).reverse();
 }
 
 const agoLabels = (splits: number[]) =>
