@@ -50,8 +50,11 @@ export class Members extends Emitter<MemberEvents> {
     return this._map.values();
   }
 
-  /** @internal Reads all pages, and then applies the events that arrived meanwhile. */
-  async _read(): Promise<void> {
+  /**
+   * @internal Reads all pages, and then applies the events that arrived meanwhile. The broker may answer before it has
+   * stored that this client is a member, and sends a client no event about itself: then it reads again after `delay` ms.
+   */
+  async _read(delay = 50): Promise<void> {
     clearTimeout(this._timer);
     const events: Incoming[] = (this._reading = []);
     const map = new Map<string, Member>();
@@ -83,6 +86,9 @@ export class Members extends Emitter<MemberEvents> {
     this._reading = undefined;
     this._replace(map, count, complete);
     for (const event of events) this._apply(event);
+    const { _sb } = this._channel;
+    if (complete && !map.has(_sb.client!) && delay < 5000)
+      this._timer = setTimeout(() => _sb._isConnected && void this._read(2 * delay), delay); // else it reads when it subscribes
   }
 
   /** @internal */

@@ -78,6 +78,19 @@ test("pages that are refused for now are read later", async () => {
   assert.deepEqual(names(members), ["a"]);
 });
 
+test("pages without this client are read again", async () => {
+  const { sb, socket } = await connected();
+  const { members } = await watched(sb);
+  socket.answer("presence", { type: "presence", count: 1, clients: [{ client: "a" }] });
+  await settle();
+  tick(50);
+  socket.answer("presence", { type: "presence", count: 2, clients: [{ client: "a" }, { client: sb.client! }] });
+  await settle();
+  assert.deepEqual(names(members), ["a", sb.client]);
+  tick(5000);
+  assert.equal(socket.types, "");
+});
+
 test("here sends the newest value every 50 ms, and again after a reconnect", async () => {
   const { sb, socket } = await connected();
   const { channel } = await watched(sb);
