@@ -1,0 +1,18 @@
+// Package snippets tests the code blocks of the documentation. Its tests read README.md,
+// CONTRIBUTING.md, SECURITY.md, client/js/README.md and all pages in docs, and do with each block
+// what its language asks for:
+//
+//   - sh: the blocks of a page run in order, in one shell. Its directory is like a clone of the
+//     repository, and its ports are free ones. A command that fails fails the test. Lines that begin
+//     with a brace after a command are its answer, and compared by their shape; after nc they are
+//     what the user types.
+//   - json: parsed. A block with the info string "json answer" is the answer of the last command
+//     before it.
+//   - yaml: loaded like a configuration of the broker or, by its name, of the janitor.
+//   - go: compiled, in a function if it is not a whole file.
+//   - js, ts, html: compiled by tsc with the types of the client.
+//
+// A block whose first line is a comment with the name of a file is saved under that name, so that
+// later blocks of the page can use it. The tables in exceptions_test.go list blocks that are not
+// run, each with a reason, and the tests of other packages that run blocks in their own way.
+package snippets

@@ -1,0 +1,86 @@
+package snippets
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// surroundingsJS declares what the blocks take from the reader's page or backend.
+const surroundingsJS = `
+declare function show(...values: any[]): any;
+declare function save(...values: any[]): any;
+declare function reload(...values: any[]): any;
+declare function decide(...values: any[]): any;
+declare const token: string, app: any, user: any;
+declare module "express" { const express: any; export default express; }
+declare module "pusher" { const Pusher: any; export default Pusher; }
+declare module "pusher-js" { const Pusher: any; export default Pusher; }
+declare module "socket.io" { const Server: any; export { Server }; }
+declare module "socket.io-client" { const io: any; export { io }; }
+declare module "centrifuge" { const Centrifuge: any; export { Centrifuge }; }
+declare module "./switchboard.js" { export * from "switchboard-client"; }
+declare module "./switchboard-kit.js" { export * from "switchboard-client/kit"; }
+`
+
+// inScript matches the script of a page in HTML.
+var inScript = regexp.MustCompile(`(?s)<script[^>]*>\n?(.*?)</script>`)
+
+// TestScripts compiles all JavaScript and TypeScript with the types of the client. A variable that a
+// block takes from a block before it on the page is found there: both are in one module.
+func TestScripts(t *testing.T) {
+	dir := t.TempDir()
+	client, err := filepath.Abs(root + "/client/js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	places := map[string]block{}
+	for _, page := range pages(t) {
+		for i, b := range blocksOf(t, page) {
+			code := b.code
+			switch b.language {
+			case "html":
+				code = ""
+				for _, m := range inScript.FindAllStringSubmatch(b.code, -1) {
+					code += m[1]
+				}
+			case "js", "ts":
+			default:
+				continue
+			}
+			if skipped(b) {
+				continue
+			}
+			extension := "js"
+			if b.language == "ts" {
+				extension = "ts"
+			}
+			name := fmt.Sprintf("%s-%d.%s", strings.NewReplacer("/", "-", ".", "-").Replace(page), i, extension)
+			places[name] = b
+			write(name, code+"\nexport {};\n")
+		}
+	}
+	write("surroundings.d.ts", surroundingsJS)
+	write("tsconfig.json", `{"compilerOptions":{"allowJs":true,"checkJs":true,"noEmit":true,"strict":false,"target":"es2023","module":"esnext",
+		"moduleResolution":"bundler","lib":["es2023","dom","dom.iterable"],"skipLibCheck":true,"types":["node"],"typeRoots":["`+client+`/node_modules/@types"],
+		"paths":{"switchboard-client":["`+client+`/dist/index.d.ts"],"switchboard-client/kit":["`+client+`/dist/kit/index.d.ts"],
+		"switchboard-client/server":["`+client+`/dist/server/index.d.ts"]}}}`)
+	out, err := exec.CommandContext(t.Context(), filepath.Join(client, "node_modules/.bin/tsc"), "-p", dir, "--pretty", "false").CombinedOutput()
+	if err == nil {
+		return
+	}
+	for line := range strings.Lines(string(out)) {
+		name, rest, _ := strings.Cut(filepath.Base(line), "(")
+		b := places[name]
+		t.Errorf("%s:%d, in the block (%s", b.page, b.line, rest)
+	}
+}
