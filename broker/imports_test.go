@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"internal/loglimit":     {},
 	"internal/console":      {},
 	"internal/redisurl":     {"internal/tlsconfig"},
-	"internal/faults":       {"client", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
+	"internal/faults":       {"client", "internal/cond", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
 	"registry":              {"internal/redispipe"},
 	"queue":                 {"internal/redispipe", "internal/state"},
 	"kit":                   {"internal/wire", "queue", "janitor/task", "kit/index"},

@@ -123,10 +123,11 @@ export class Calls {
         continue;
       }
       const text = JSON.stringify({ ...call.message, ref: call.ref });
-      if (this._open.size >= maxOpen || (this._openSize && this._openSize + text.length > maxOpenSize)) return;
+      const size = sizeOf(text);
+      if (this._open.size >= maxOpen || (this._openSize && this._openSize + size > maxOpenSize)) return;
       this._waiting.shift();
-      this._open.set(call.ref, text.length);
-      this._openSize += text.length;
+      this._open.set(call.ref, size);
+      this._openSize += size;
       call.sent = true;
       call.firstSent ||= Date.now();
       this._send(text);
@@ -146,6 +147,11 @@ export class Calls {
     this._calls.delete(call.ref);
     return call;
   }
+}
+
+/** sizeOf returns at least the number of bytes of a text in UTF-8. */
+function sizeOf(text: string): number {
+  return /[^ -~]/.test(text) ? 3 * text.length : text.length;
 }
 
 function unknownOutcome(): SwitchboardError {

@@ -132,3 +132,13 @@ test("at most 96 KiB wait for answers, and a larger message alone", async () => 
   socket.answer("publish", { type: "published", id: 1 });
   assert.equal(socket.sent.length, 1);
 });
+
+test("calls that wait for answers are bounded in bytes, not in characters", async () => {
+  const { sb, socket } = await connected({ timeout: 0 });
+  const channel = sb.channel("c", { subscribe: false });
+  for (let i = 0; i < 4; i++) void channel.publish("語".repeat(10_000)).catch(() => {}); // 30 KB each
+  assert.equal(socket.types, "publish publish publish");
+  socket.answer("publish", { type: "published", id: 7 });
+  assert.equal(socket.types, "publish publish publish");
+  await sb.close();
+});
