@@ -229,10 +229,11 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   _end(error: SwitchboardError, forget = true): void {
     this._lost();
     this._wanted = this._due = false;
-    if (forget) this._restartAt(undefined);
     clearTimeout(this._hereTimer);
     this._hereTimer = undefined;
     if (forget) {
+      this._restartAt(undefined);
+      this._sb._forgetPosition(this.name);
       this._members?._forget();
       this._state?._restart();
     }
@@ -292,7 +293,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   private _subscribe(): void {
     this._due = false;
     clearTimeout(this._timer);
-    this._received ??= this._sb._savedPosition(this.name);
+    if (this._received === undefined) this._start(this._sb._savedPosition(this.name));
     const message: Outgoing = {
       type: "subscribe",
       channel: this.name,

@@ -174,6 +174,12 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   /** @internal */
+  _forgetPosition(channel: string): void {
+    delete this._saved?.channels?.[channel];
+    this._store._changed();
+  }
+
+  /** @internal */
   _handlerFailed(error: unknown, event: string, channel?: string): void {
     this._report(error, event, channel);
   }
@@ -359,10 +365,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
 
   private _snapshot(): Saved {
     const channels = { ...this._saved?.channels };
-    for (const { name, position, _wanted } of this._channels.values()) {
-      if (position !== undefined) channels[name] = position;
-      else if (!_wanted) delete channels[name];
-    }
+    for (const { name, position } of this._channels.values()) if (position !== undefined) channels[name] = position;
     return { ...this._saved, inbox: this.inbox.position, all: this.all.position, channels };
   }
 

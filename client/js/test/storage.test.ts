@@ -74,6 +74,20 @@ test("a storage with get and set, that is asynchronous", async () => {
   assert.match(values.get("mine")!, /"client":"c-1"/);
 });
 
+test("a channel without a message since the start keeps its position when the client is closed", async () => {
+  const storage = memory();
+  storage.setItem("switchboard", JSON.stringify({ channels: { c: 11, d: 12 } }));
+  const kept = () => JSON.parse(storage.values.get("switchboard")!).channels as unknown;
+  const { sb, socket } = await connected({ storage });
+  sb.channel("c");
+  await settle();
+  assert.equal(socket.subscribed({ recovered: true }).after, 11);
+  assert.equal(sb.channel("c").position, 11);
+  sb.channel("d"); // its subscription is not sent yet
+  await sb.close();
+  assert.deepEqual(kept(), { c: 11, d: 12 });
+});
+
 test("an unsubscribed channel is forgotten", async () => {
   const storage = memory();
   const { sb, socket } = await connected({ storage });
@@ -83,6 +97,19 @@ test("an unsubscribed channel is forgotten", async () => {
   void channel.unsubscribe();
   await sb.close();
   assert.deepEqual(JSON.parse(storage.values.get("switchboard")!).channels, {});
+});
+
+test("a channel that is subscribed again after unsubscribe begins now", async () => {
+  const storage = memory();
+  storage.setItem("switchboard", JSON.stringify({ channels: { c: 11 } }));
+  const { sb, socket } = await connected({ storage });
+  const channel = sb.channel("c");
+  await settle();
+  assert.equal(socket.subscribed({ recovered: true }).after, 11);
+  void channel.unsubscribe();
+  void channel.subscribe();
+  await settle();
+  assert.equal(socket.take("subscribe").after, undefined);
 });
 
 test("a storage that fails is an error, and nothing else", async () => {
