@@ -47,7 +47,8 @@ export class Api {
   ): Promise<Answer> {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) search.set(name, String(value));
-    const url = `${this.urls[this.at % this.urls.length]}${path}?${search}`.replace(/\?$/, "");
+    const { at } = this;
+    const url = `${this.urls[at % this.urls.length]}${path}?${search}`.replace(/\?$/, "");
     let response: Response;
     let text: string;
     try {
@@ -63,18 +64,23 @@ export class Api {
       });
       text = await response.text();
     } catch (error) {
-      this.at++;
+      this.next(at);
       throw new SwitchboardError("lost", `${method} ${path}: ${String(error)}`, {}, error);
     }
     const answer = parse(text) as { error?: Partial<Incoming>; results?: unknown } | undefined;
     if (response.ok && answer !== undefined) return answer as Answer;
     const { code = "lost", message = `status ${response.status}` } = answer?.error ?? {};
-    if (response.status >= 500) this.at++;
+    if (response.status >= 500) this.next(at);
     const error = new ApiError(code, message, answer?.error);
     error.status = response.status;
     error.results = answer?.results;
     error.retryAfter = Number(response.headers.get("Retry-After")) || 0;
     throw error;
+  }
+
+  /** Leaves an instance that has failed. Of several calls that fail there, only one moves on. */
+  private next(failed: number): void {
+    if (this.at === failed) this.at++;
   }
 }
 

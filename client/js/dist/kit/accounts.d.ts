@@ -60,7 +60,10 @@ export declare class Accounts {
 export declare class Session {
     account: Account;
     constructor(api: Api, options: AccountsOptions);
-    /** A token that is valid, renewed if it is not for long. Give it to Switchboard. */
+    /**
+     * A token that is valid, renewed if it is not for long. Give it to Switchboard. It rejects with a
+     * SignedOutError if the login has ended; a Switchboard then closes.
+     */
     token(): Promise<string>;
     /** Renews the token. One renewal at a time: a renewal token works once. */
     renew(renewal?: string): Promise<void>;

@@ -1,4 +1,5 @@
 import { Api, type ApiOptions } from "../api.js";
+import { SignedOutError, type SwitchboardError } from "../errors.js";
 import { Scram } from "./scram.js";
 
 export interface Account {
@@ -105,9 +106,17 @@ export class Session {
     private readonly options: AccountsOptions,
   ) {}
 
-  /** A token that is valid, renewed if it is not for long. Give it to Switchboard. */
+  /**
+   * A token that is valid, renewed if it is not for long. Give it to Switchboard. It rejects with a
+   * SignedOutError if the login has ended; a Switchboard then closes.
+   */
   async token(): Promise<string> {
-    if (Date.now() >= this.renewAt) await this.renew();
+    try {
+      if (Date.now() >= this.renewAt) await this.renew();
+    } catch (error) {
+      if ((error as SwitchboardError).code === "unauthorized") throw new SignedOutError((error as Error).message);
+      throw error;
+    }
     return this.answer.token;
   }
 
