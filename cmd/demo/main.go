@@ -85,7 +85,7 @@ func run(ctx context.Context, address string, log io.Writer, ready func(url stri
 	return group.Wait()
 }
 
-// servePage serves the page, and the broker behind it, until ctx ends.
+// servePage serves the page, and forwards the calls for the broker, until ctx ends.
 func servePage(ctx context.Context, l net.Listener, brokerAddr, apiKey, requestSecret string, ready func()) error {
 	api, err := backend.New(backend.Options{URLs: []string{"http://" + brokerAddr}, Key: apiKey})
 	if err != nil {

@@ -12,9 +12,11 @@ const source = join(dirname(fileURLToPath(import.meta.url)), "src");
 /** The demo serves the client as it is built in client/js/dist. */
 const client = {
   name: "client",
-  setup: (b) => b.onResolve({ filter: /^switchboard-client/ }, ({ path }) => (
-    { path: `${path.replace("switchboard-client", "/sdk")}/index.js`, external: true }
-  )),
+  setup: (b) =>
+    b.onResolve({ filter: /^switchboard-client/ }, ({ path }) => ({
+      path: `${path.replace("switchboard-client", "/sdk")}/index.js`,
+      external: true,
+    })),
 };
 
 const options = {

@@ -1,11 +1,10 @@
-import type { Room, Session } from "switchboard-client/kit";
 import type { Channel, Switchboard } from "switchboard-client";
+import type { Room } from "switchboard-client/kit";
 
 /** What the pages share. */
 export interface App {
   sb: Switchboard;
-  session: Session;
-  /** The id of the account: the user in messages. */
+  /** The id of the account. It is the user in messages. */
   user: string;
   nickname: string;
   /** The chat. Its state has the nickname of each user. */
@@ -23,7 +22,7 @@ export interface Page {
 }
 
 /** nameOf returns the nickname of a user. */
-export const nameOf = (app: App, user: string) => app.chat.state.get(user) ?? "somebody";
+export const nameOf = (app: App, user: string) => app.chat.state.get(user) ?? "unknown";
 
 /** Cleanup collects what to undo when a page closes. */
 export class Cleanup {
@@ -33,7 +32,7 @@ export class Cleanup {
     this.tasks.push(...tasks);
   }
 
-  /** Calls a function every second, and now. */
+  /** Calls a function every second. */
   everySecond(task: () => void): void {
     const timer = setInterval(task, 1000);
     this.add(() => clearInterval(timer));

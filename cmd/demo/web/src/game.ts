@@ -8,20 +8,26 @@
  */
 export type Fields = Record<string, number>;
 
-/** The lines of a board, as the ends of their fields' names. */
+/** linesOf returns the lines of a board: direction, row and column. */
 export function linesOf(size: number): string[] {
-  const lines: string[] = [];
-  for (let row = 0; row <= size; row++) {
-    for (let col = 0; col <= size; col++) {
-      if (col < size) lines.push(`h/${row}/${col}`);
-      if (row < size) lines.push(`v/${row}/${col}`);
-    }
-  }
-  return lines;
+  const both = [...grid(size + 1, size)].map(([a, b]) => [`h/${a}/${b}`, `v/${b}/${a}`]);
+  return both.flat();
+}
+
+/** boxesOf returns the boxes of a board: row and column. */
+export const boxesOf = (size: number) => [...grid(size, size)].map(([row, col]) => `${row}/${col}`);
+
+function* grid(rows: number, cols: number): Generator<[row: number, col: number]> {
+  for (let row = 0; row < rows; row++) for (let col = 0; col < cols; col++) yield [row, col];
 }
 
 /** The lines around a box. */
-const around = (row: number, col: number) => [`h/${row}/${col}`, `h/${row + 1}/${col}`, `v/${row}/${col}`, `v/${row}/${col + 1}`];
+const around = (row: number, col: number) => [
+  `h/${row}/${col}`,
+  `h/${row + 1}/${col}`,
+  `v/${row}/${col}`,
+  `v/${row}/${col + 1}`,
+];
 
 /** The boxes on both sides of a line. One of them may be outside the board: it is never closed. */
 function beside(line: string): [row: number, col: number][] {
@@ -29,10 +35,9 @@ function beside(line: string): [row: number, col: number][] {
   return [[row, col], direction === "h" ? [row - 1, col] : [row, col - 1]];
 }
 
-/** The player whose turn it is. If that one has left, it is the next one's. */
-export function current(fields: Partial<Fields>, players: number[]): number | undefined {
-  const turn = fields["g/turn"] ?? 0;
-  return players.find((n) => n >= turn) ?? players[0];
+/** current returns the player whose turn it is. If that one has left, it is the next one's. */
+export function current(turn: number | undefined, players: number[]): number | undefined {
+  return players.find((n) => n >= (turn ?? 0)) ?? players[0];
 }
 
 /**
@@ -41,10 +46,12 @@ export function current(fields: Partial<Fields>, players: number[]): number | un
  */
 export function draw(fields: Partial<Fields>, line: string, player: number, players: number[]): void {
   if (players.length < 2) throw new Error("The game begins when a second player is here.");
-  if (current(fields, players) !== player) throw new Error("It is not your turn.");
+  if (current(fields["g/turn"], players) !== player) throw new Error("It is not your turn.");
   if (fields[`g/line/${line}`] !== undefined) throw new Error("This line is drawn already.");
   fields[`g/line/${line}`] = player;
-  const closed = beside(line).filter(([row, col]) => around(row, col).every((side) => fields[`g/line/${side}`] !== undefined));
+  const closed = beside(line).filter(([row, col]) =>
+    around(row, col).every((side) => fields[`g/line/${side}`] !== undefined),
+  );
   for (const [row, col] of closed) fields[`g/box/${row}/${col}`] = player;
   fields["g/turn"] = closed.length ? player : (players.find((n) => n > player) ?? players[0]!);
 }

@@ -1,134 +1,155 @@
 /** The hall: 120 seats to hold and to buy. */
 import type { SwitchboardError } from "switchboard-client";
-import { Holds, type Hold } from "switchboard-client/kit";
+import { Holds, type Hold, type SeatMap } from "switchboard-client/kit";
 import { Cleanup, type App, type Page } from "./app.js";
-import { arrows, attempt, h, notify, seconds, show } from "./ui.js";
+import { arrows, attempt, button, clone, find, h, notify, onClick, seconds, show } from "./ui.js";
 
-const hall = "hall";
-const rows = [..."ABCDEFGHIJ"];
+const resource = "hall";
 const most = 6; // seats of one hold
 
 export async function hallPage(app: App): Promise<Page> {
-  const cleanup = new Cleanup();
   const holds = new Holds(app.sb);
-  const seats = await holds.seats(hall).ready();
-  const chosen = new Set<string>();
-  let held: Hold | undefined; // the hold of this user
-  let taking = false; // a hold without an answer
-  let bought: string[] = [];
+  const hall = new Hall(app, holds, await holds.seats(resource).ready());
+  await hall.refresh();
+  return { title: "Hall", element: hall.element, close: () => hall.close() };
+}
 
-  const buttons = new Map<string, HTMLButtonElement>();
-  const plan = h("div", { className: "plan", role: "group", "aria-label": "Seats" });
-  for (const row of rows) {
-    plan.append(h("span", { className: "letter", "aria-hidden": "true" }, row));
-    for (let number = 1; number <= 12; number++) {
-      const seat = `${row}${number}`;
-      const button = h("button", { className: "seat", tabIndex: seat === "A1" ? 0 : -1, onclick: () => choose(seat), "data-seat": seat });
-      buttons.set(seat, button);
-      plan.append(button);
+class Hall {
+  readonly element = clone("hall");
+  private readonly bar = find(this.element, ".bar");
+  private readonly buttons = new Map<string, HTMLElement>();
+  private readonly chosen = new Set<string>();
+  private held: Hold | undefined; // the hold of this user
+  private bought: string[] = [];
+  private taking = false; // a hold has no answer yet
+  private offer = ""; // for which situation the bar is drawn
+  private readonly cleanup = new Cleanup();
+
+  constructor(
+    private readonly app: App,
+    private readonly holds: Holds,
+    private readonly seats: SeatMap,
+  ) {
+    const plan = find(this.element, ".plan");
+    for (const row of "ABCDEFGHIJ") {
+      plan.append(h("span", { class: "letter", "aria-hidden": "true" }, row));
+      for (let number = 1; number <= 12; number++) plan.append(this.newSeat(`${row}${number}`));
     }
-  }
-  arrows(plan, ".seat");
-
-  function choose(seat: string): void {
-    if (held) return notify("Buy your seats, or give them back, before you choose others.");
-    if (seats.get(seat).state !== "free") return notify(`${seat} is ${seats.get(seat).state === "sold" ? "sold" : "held by another visitor"}.`);
-    if (!chosen.delete(seat) && chosen.size < most) chosen.add(seat);
-    draw();
-  }
-
-  const bar = h("div", { className: "bar", role: "status" });
-  const counts = h("p", { className: "counts" });
-
-  function draw(): void {
-    const lost = [...chosen].filter((seat) => seats.get(seat).state !== "free");
-    if (lost.length && !taking) taken(lost);
-    let [sold, kept] = [0, 0];
-    for (const [seat, button] of buttons) {
-      const { state, until } = seats.get(seat);
-      const mine = held?.seats.includes(seat) || bought.includes(seat);
-      button.className = `seat ${state}${mine ? " mine" : ""}${chosen.has(seat) ? " chosen" : ""}`;
-      button.textContent = state === "held" ? String(seconds(until)) : "";
-      button.ariaPressed = String(chosen.has(seat));
-      button.ariaLabel = `${seat}, ${mine ? (held ? "held for you" : "yours") : chosen.has(seat) ? "chosen" : state}`;
-      if (state === "sold") sold++;
-      if (state === "held") kept++;
-    }
-    counts.textContent = `${buttons.size - sold - kept} free · ${kept} held · ${sold} sold`;
-    drawBar();
+    arrows(plan, ".seat");
+    this.cleanup.add(
+      seats.on("change", () => this.changed()),
+      () => seats.close(),
+    );
+    this.cleanup.everySecond(() => this.draw()); // the countdowns
   }
 
-  function drawBar(): void {
-    const hold = held;
-    if (hold) {
-      show(bar, h("span", { className: "grow" }, h("b", {}, hold.seats.join(", ")), ` ${hold.seats.length > 1 ? "are" : "is"} yours for ${seconds(hold.until)} s.`),
-        h("button", { id: "buy", className: "primary", onclick: () => void buy(hold) }, "Buy"),
-        h("button", { id: "return", onclick: () => void giveBack(hold) }, "Give back"));
-    } else if (chosen.size) {
-      show(bar, h("span", { className: "grow" }, h("b", {}, [...chosen].join(", "))),
-        h("button", { id: "hold", className: "primary", onclick: () => void take() }, "Hold for a minute"));
-    } else {
-      show(bar, h("span", { className: "grow" }, bought.length ? `You have bought ${bought.join(", ")}. ` : "", `Choose up to ${most} seats.`));
-    }
+  close(): void {
+    this.cleanup.run();
+  }
+
+  /** Asks which seats are this user's: the state does not say who holds a seat. */
+  async refresh(): Promise<void> {
+    const mine = await this.holds.mine(resource);
+    this.held = mine.find(({ state }) => state === "held");
+    this.bought = mine.filter(({ state }) => state === "sold").flatMap((sale) => sale.seats);
+    this.draw();
+  }
+
+  private newSeat(seat: string): HTMLElement {
+    const element = h("button", { class: "seat", "data-seat": seat });
+    onClick(element, () => this.choose(seat));
+    this.buttons.set(seat, element);
+    return element;
+  }
+
+  private choose(seat: string): void {
+    const { state } = this.seats.get(seat);
+    if (this.held) return notify("Buy your seats, or give them back, before you choose others.");
+    if (state !== "free") return notify(state === "sold" ? `${seat} is sold.` : `${seat} is held by another visitor.`);
+    if (!this.chosen.delete(seat) && this.chosen.size < most) this.chosen.add(seat);
+    this.draw();
+  }
+
+  private changed(): void {
+    const { held, seats } = this;
+    if (held?.seats.some((seat) => seats.get(seat).state !== "held")) void attempt(() => this.refresh()); // it has ended
+    this.draw();
   }
 
   /** Some chosen seats belong to others now. Either the state says so, or the refusal of a hold. */
-  function taken(lost: string[]): void {
-    for (const seat of lost) chosen.delete(seat);
+  private lose(lost: string[]): void {
+    for (const seat of lost) this.chosen.delete(seat);
     notify(`${lost.join(", ")}: another visitor was faster.`);
   }
 
-  const take = () => attempt(async () => {
-    taking = true;
+  private async take(): Promise<void> {
+    this.taking = true;
     try {
-      held = await holds.take(hall, { seats: [...chosen] }); // all of them, or none
-      chosen.clear();
+      this.held = await this.holds.take(resource, { seats: [...this.chosen] }); // all of them, or none
+      this.chosen.clear();
     } catch (error) {
-      const lost = ((error as SwitchboardError).data as { taken?: string[] } | undefined)?.taken;
-      if (!lost) throw error;
-      taken(lost);
+      const data = (error as SwitchboardError).data as { taken?: string[] } | undefined;
+      if (!data?.taken) throw error;
+      this.lose(data.taken);
     } finally {
-      taking = false;
-      draw();
+      this.taking = false;
+      this.draw();
     }
-  });
-
-  const buy = (hold: Hold) => attempt(async () => {
-    await app.sb.request({ buy: hold.id }); // the backend takes the money, and confirms the hold
-    await refresh();
-  }, ({ code }) => (code === "expired" ? "The time was over. The seats are free again." : undefined));
-
-  const giveBack = (hold: Hold) => attempt(async () => {
-    await holds.release(hall, hold.id);
-    await refresh();
-  });
-
-  /** Asks which seats are this user's: the seats in the state have no names of users. */
-  async function refresh(): Promise<void> {
-    const mine = await holds.mine(hall);
-    held = mine.find(({ state }) => state === "held");
-    bought = mine.filter(({ state }) => state === "sold").flatMap((sale) => sale.seats);
-    draw();
   }
 
-  cleanup.add(seats.on("change", () => {
-    if (held?.seats.some((seat) => seats.get(seat).state !== "held")) void attempt(refresh); // it has ended, or is sold
-    draw();
-  }), () => seats.close());
-  cleanup.everySecond(draw); // countdowns
-  await refresh();
-  return {
-    title: "Hall",
-    element: h("div", { className: "hall" },
-      h("section", { className: "card" },
-        h("h1", {}, "The hall"), counts,
-        h("div", { className: "stage" }, "Stage"),
-        plan, legend(), bar)),
-    close: () => cleanup.run(),
-  };
-}
+  private async buy(hold: Hold): Promise<void> {
+    try {
+      await this.app.sb.request({ buy: hold.id }); // the backend takes the money, and confirms the hold
+    } finally {
+      await this.refresh(); // the time may be over
+    }
+  }
 
-function legend(): HTMLElement {
-  const kinds = { free: "free", held: "held, with the seconds that are left", sold: "sold", "held mine": "yours" };
-  return h("p", { className: "legend" }, ...Object.entries(kinds).map(([kind, text]) => h("span", {}, h("i", { className: `seat ${kind}` }), text)));
+  private async giveBack(hold: Hold): Promise<void> {
+    await this.holds.release(resource, hold.id);
+    await this.refresh();
+  }
+
+  private draw(): void {
+    const lost = [...this.chosen].filter((seat) => this.seats.get(seat).state !== "free");
+    if (lost.length && !this.taking) this.lose(lost);
+    const counts = { free: 0, held: 0, sold: 0 };
+    for (const [seat, element] of this.buttons) {
+      const { state, until } = this.seats.get(seat);
+      const whose = this.held?.seats.includes(seat) || this.bought.includes(seat) ? "mine" : "";
+      const chosen = this.chosen.has(seat);
+      counts[state]++;
+      element.className = `seat ${state} ${whose} ${chosen ? "chosen" : ""}`;
+      element.textContent = state === "held" ? String(seconds(until)) : "";
+      element.ariaPressed = String(chosen);
+      element.ariaLabel = `${seat}, ${state}${whose && " for you"}`;
+    }
+    show(find(this.element, ".counts"), `${counts.free} free · ${counts.held} held · ${counts.sold} sold`);
+    this.drawBar();
+  }
+
+  /** Draws the bar when it differs. A button that is replaced each second would lose clicks. */
+  private drawBar(): void {
+    const { held, chosen, bought } = this;
+    const offer = JSON.stringify([held?.id, [...chosen], bought]);
+    if (offer !== this.offer) show(this.bar, ...this.choices());
+    this.offer = offer;
+    if (held) show(find(this.bar, ".left"), `${seconds(held.until)} s`);
+  }
+
+  /** The choices that the user has now. */
+  private choices(): HTMLElement[] {
+    const { held, chosen, bought } = this;
+    const text = (seats: string[], rest: string) =>
+      h("span", { class: "grow" }, h("b", {}, seats.join(", ")), rest, h("b", { class: "left" }));
+    if (held) {
+      return [
+        text(held.seats, ": yours for "),
+        button("buy", "Buy", "primary", () => this.buy(held)),
+        button("return", "Give back", "", () => this.giveBack(held)),
+      ];
+    }
+    if (chosen.size) return [text([...chosen], ""), button("hold", "Hold for a minute", "primary", () => this.take())];
+    return [text(bought, bought.length ? ": bought. Choose more?" : `Choose up to ${most} seats.`)];
+  }
 }

@@ -11,12 +11,18 @@ let amy, bob, cid;
 /** openPage opens the demo in a browser of its own, or in that of a closed page, as "Reopen closed tab" does. */
 async function openPage(context, stored = {}) {
   const page = await context.newPage();
-  page.setDefaultTimeout(8_000);
+  page.setDefaultTimeout(20_000);
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
   page.on("request", (request) => request.url().startsWith(base + "/") || problems.push(`asked ${request.url()}`));
-  page.on("websocket", (socket) => socket.url().startsWith(base.replace("http", "ws") + "/") || problems.push(`asked ${socket.url()}`));
-  await page.addInitScript((entries) => sessionStorage.length || entries.forEach(([key, value]) => sessionStorage.setItem(key, value)), Object.entries(stored));
+  page.on(
+    "websocket",
+    (socket) => socket.url().startsWith(base.replace("http", "ws") + "/") || problems.push(`asked ${socket.url()}`),
+  );
+  await page.addInitScript(
+    (entries) => sessionStorage.length || entries.forEach(([key, value]) => sessionStorage.setItem(key, value)),
+    Object.entries(stored),
+  );
   return page;
 }
 
@@ -30,7 +36,7 @@ async function comeAsGuest(nickname, options) {
 }
 
 const go = (page, to) => page.getByRole("navigation").getByRole("link", { name: to }).click();
-const everyone = (check) => Promise.all([amy, bob, cid].map(check));
+const onAll = (check) => Promise.all([amy, bob, cid].map(check));
 
 before(async () => {
   browser = await chromium.launch({
@@ -48,25 +54,28 @@ test("guests come in, a third person registers, and they chat", async () => {
   await cid.getByLabel("Name", { exact: true }).fill("Cid");
   await cid.getByLabel("Password").fill("correct horse");
   await cid.getByRole("button", { name: "Register" }).click();
-  await everyone((page) => page.getByText("3 here").waitFor()).catch(async (e) => { for (const p of [amy, bob, cid]) console.log(await p.locator(".chat").innerText()); throw e; });
+  await onAll((page) => page.getByText("3 here").waitFor());
   await bob.getByLabel("Message").fill("A game?");
   await bob.keyboard.press("Enter");
-  await everyone((page) => page.getByRole("log").getByText("Bob A game?").waitFor());
+  await onAll((page) => page.getByRole("log").getByText("Bob A game?").waitFor());
 });
 
 const line = (page, name) => page.locator(`[data-line="${name}"]`);
 const drawn = (page) => page.locator(".line.drawn").count();
 
 /** onTurn returns the page whose turn it is. */
-const onTurn = () => Promise.any([amy, bob, cid].map(async (page) => {
-  await page.locator(".turn").getByText("Your turn").waitFor();
-  return page;
-}));
+const onTurn = () =>
+  Promise.any(
+    [amy, bob, cid].map(async (page) => {
+      await page.locator(".turn").getByText("Your turn").waitFor();
+      return page;
+    }),
+  );
 
 /** draw draws a line, and waits until all see it. */
 async function draw(name) {
   await line(await onTurn(), name).dispatchEvent("click");
-  await everyone((page) => page.locator(`[data-line="${name}"].drawn`).waitFor({ state: "attached" }));
+  await onAll((page) => page.locator(`[data-line="${name}"].drawn`).waitFor({ state: "attached" }));
 }
 
 test("they meet in a room and play in turn", async () => {
@@ -77,13 +86,17 @@ test("they meet in a room and play in turn", async () => {
     await page.getByRole("listitem").filter({ hasText: "The round table" }).getByRole("link", { name: "Join" }).click();
     await page.getByRole("heading", { name: "The round table" }).waitFor();
   }
-  await everyone((page) => page.locator(".players li").nth(2).waitFor());
+  await onAll((page) => page.locator(".players li").nth(2).waitFor());
   await draw("h/0/0"); // Amy
   await amy.getByText("Bob draws.").waitFor();
   await line(amy, "h/0/1").dispatchEvent("click");
   await amy.getByText("It is not your turn.").waitFor();
   // Bob draws two lines at the same moment: the store refuses the second one.
-  await bob.evaluate(() => ["h/1/0", "h/1/1"].forEach((name) => document.querySelector(`[data-line="${name}"]`).dispatchEvent(new Event("click"))));
+  await bob.evaluate(() =>
+    ["h/1/0", "h/1/1"].forEach((name) =>
+      document.querySelector(`[data-line="${name}"]`).dispatchEvent(new Event("click")),
+    ),
+  );
   await bob.getByText("It is not your turn.").waitFor();
   await cid.locator(".turn").getByText("Your turn").waitFor();
   assert.equal(await drawn(cid), 2);
@@ -98,7 +111,7 @@ test("a page that was killed comes back to its seat", async () => {
   bob = await openPage(bob.context(), stored);
   await bob.goto(base + "/"); // the page finds the room by itself
   await bob.getByRole("heading", { name: "The round table" }).waitFor();
-  await everyone((page) => page.getByText("away, the seat").waitFor({ state: "detached" }));
+  await onAll((page) => page.getByText("away, the seat").waitFor({ state: "detached" }));
   assert.equal(await bob.locator(".players li").count(), 3);
   assert.equal(await bob.locator(".players li").filter({ hasText: "you" }).locator(".dot").getAttribute("class"), seat);
   assert.equal(await drawn(bob), 3);
@@ -111,39 +124,51 @@ async function draw2(page, name) {
 }
 
 test("the boxes of the game count on the leaderboard of all", async () => {
-  const left = await amy.locator(".line:not(.drawn)").evaluateAll((lines) => lines.map((element) => element.dataset.line));
+  const left = await amy
+    .locator(".line:not(.drawn)")
+    .evaluateAll((lines) => lines.map((element) => element.dataset.line));
   assert.equal(left.length, 12 - 3);
-  for (const name of left) await draw(name).catch(async (e) => { for (const p of [amy, bob, cid]) console.log(name, await p.locator(".room").innerText(), await drawn(p)); throw e; });
-  await everyone((page) => page.getByText(/win!|wins\.|A draw/).waitFor());
+  for (const name of left) await draw(name);
+  await onAll((page) => page.getByText(/win!|wins\.|A draw/).waitFor());
   const points = (await amy.locator(".players li > b").allTextContents()).map(Number);
-  assert.equal(points.reduce((a, b) => a + b), 4);
-  await everyone((page) => go(page, "Lobby"));
-  const boards = await everyone(async (page) => {
+  assert.equal(
+    points.reduce((a, b) => a + b),
+    4,
+  );
+  await onAll((page) => go(page, "Lobby"));
+  const boards = await onAll(async (page) => {
     await page.locator(".board li b").nth(2).waitFor();
     return page.locator(".board li").allTextContents();
   });
   assert.deepEqual(boards[0], boards[1]);
   assert.deepEqual(boards[0], boards[2]);
   const scores = (await amy.locator(".board li b").allTextContents()).map(Number);
-  assert.deepEqual(scores, points.sort((a, b) => b - a)); // each box counts once, although three pages have asked
+  assert.deepEqual(
+    scores,
+    points.sort((a, b) => b - a),
+  ); // each box counts once, although three pages have asked
 });
 
 test("two want the same seat: one gets it and buys it, the other one sees why not", async () => {
-  await everyone((page) => go(page, "Hall"));
-  await Promise.all([amy, bob].map(async (page) => {
-    await page.locator('[data-seat="E6"]').click();
-    await page.getByRole("button", { name: "Hold" }).waitFor();
-  }));
+  await onAll((page) => go(page, "Hall"));
+  await Promise.all(
+    [amy, bob].map(async (page) => {
+      await page.locator('[data-seat="E6"]').click();
+      await page.getByRole("button", { name: "Hold" }).waitFor();
+    }),
+  );
   await Promise.all([amy, bob].map((page) => page.evaluate(() => document.getElementById("hold")?.click())));
-  const winner = await Promise.any([amy, bob].map(async (page) => {
-    await page.getByText(/E6 is yours for \d+ s/).waitFor();
-    return page;
-  }));
+  const winner = await Promise.any(
+    [amy, bob].map(async (page) => {
+      await page.getByText(/E6: yours for \d+ s/).waitFor();
+      return page;
+    }),
+  );
   const loser = winner === amy ? bob : amy;
   await loser.getByText("E6: another visitor was faster.").waitFor();
   await cid.getByRole("button", { name: "E6, held" }).waitFor();
   await winner.getByRole("button", { name: "Buy" }).click();
-  await winner.getByText("You have bought E6.").waitFor();
+  await winner.getByText("E6: bought").waitFor();
   await cid.getByRole("button", { name: "E6, sold" }).waitFor();
   await loser.getByText("119 free · 0 held · 1 sold").waitFor();
 });
@@ -167,17 +192,25 @@ test("the backend sells a hold only to its user", async () => {
 });
 
 test("avatars walk, type and talk", async () => {
-  await everyone((page) => go(page, "Square"));
-  await everyone((page) => page.locator(".avatar").nth(2).waitFor({ state: "attached" }));
-  const place = (page) => page.locator('[data-name="Amy"]').evaluate((element) => [element.style.left, element.style.top]);
+  await onAll((page) => go(page, "Square"));
+  await onAll((page) => page.locator(".avatar").nth(2).waitFor({ state: "attached" }));
+  const place = (page) =>
+    page.locator('[data-name="Amy"]').evaluate((element) => [element.style.left, element.style.top]);
   await amy.locator(".ground").click({ position: { x: 100, y: 200 } });
   await amy.keyboard.press("ArrowRight");
-  const goal = await amy.waitForFunction(([x]) => { // the click, and the step
-    const { left, top } = document.querySelector('[data-name="Amy"]').style;
-    return parseFloat(left) > x && parseFloat(left) < x + 8 && [left, top];
-  }, [await amy.locator(".ground").evaluate((ground) => 10_000 / ground.clientWidth + 3)]);
+  const goal = await amy.waitForFunction(
+    ([x]) => {
+      // the click, and the step
+      const { left, top } = document.querySelector('[data-name="Amy"]').style;
+      return parseFloat(left) > x && parseFloat(left) < x + 8 && [left, top];
+    },
+    [await amy.locator(".ground").evaluate((ground) => 10_000 / ground.clientWidth + 3)],
+  );
   for (const page of [bob, cid]) {
-    await page.waitForFunction(([left]) => document.querySelector('[data-name="Amy"]').style.left === left, await goal.jsonValue());
+    await page.waitForFunction(
+      ([left]) => document.querySelector('[data-name="Amy"]').style.left === left,
+      await goal.jsonValue(),
+    );
     assert.deepEqual(await place(page), await place(amy));
   }
   await bob.getByLabel("Say something").pressSequentially("Hi");
