@@ -69,6 +69,12 @@ func TestTypes(t *testing.T) {
 	command(t, nil, "node", "web/node_modules/typescript/bin/tsc", "--project", "web")
 }
 
+// TestFormat checks the format of the sources.
+func TestFormat(t *testing.T) {
+	command(t, nil, "node", "web/node_modules/prettier/bin/prettier.cjs", "--check", "web/src", "web/test", "web/build.mjs",
+		"--config", "web/package.json", "--ignore-path", "web/.prettierignore")
+}
+
 // TestPage checks the policy of all files, and that the page has no script and no style of its own.
 func TestPage(t *testing.T) {
 	for path, want := range map[string]int{"/": 200, "/demo.js": 200, "/sdk/index.js": 200, "/sdk/kit/index.js": 200, "/nothing": 404} {

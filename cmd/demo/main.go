@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,7 +33,7 @@ var settingsFile []byte
 
 func main() {
 	flags := flag.NewFlagSet("demo", flag.ExitOnError)
-	address := flags.String("http", "127.0.0.1:8090", "address of the page")
+	address := flags.String("http", "127.0.0.1:8090", "address of the page; :8090 for all interfaces")
 	noOpen := flags.Bool("no-open", false, "print the address, and do not open the browser")
 	_ = flags.Parse(os.Args[1:]) // it exits if there is an error
 	ctx, stop := setup.UntilSignal()
@@ -57,7 +58,7 @@ func run(ctx context.Context, address string, log io.Writer, ready func(url stri
 		return err
 	}
 	defer func() { _ = listener.Close() }()
-	url := "http://" + listener.Addr().String()
+	url := localURL(listener.Addr().(*net.TCPAddr))
 	apiKey, requestSecret := rand.Text(), rand.Text()
 	settings, err := loadSettings(
 		"SWITCHBOARD_HTTP=127.0.0.1:0", "SWITCHBOARD_TCP=off",
@@ -83,6 +84,15 @@ func run(ctx context.Context, address string, log io.Writer, ready func(url stri
 		}
 	})
 	return group.Wait()
+}
+
+// localURL returns the URL of a port for programs of this machine.
+func localURL(addr *net.TCPAddr) string {
+	host := addr.IP.String()
+	if addr.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(addr.Port))
 }
 
 // servePage serves the page, and forwards the calls for the broker, until ctx ends.
