@@ -57,6 +57,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   private _timer: ReturnType<typeof setTimeout> | undefined;
   private _waiters: { resolve: (s: Subscribed) => void; reject: (e: SwitchboardError) => void }[] = [];
   private _selector: string | undefined; // prefix of the wanted fields
+  private _answeredSelector: string | undefined; // of those that the connection sends
   private _state: State<Fields> | undefined;
   private _series = 0; // id of the newest series of pages; 0 if another one follows
   private _seriesDone = false;
@@ -98,7 +99,8 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     if (this._active && !this._due && !this._pending) {
       return Promise.resolve({ id: this._received, recovered: true });
     }
-    if (this._sb.phase === "closed") return Promise.reject(new SwitchboardError("closed", "the Switchboard is closed"));
+    const closed = this._sb._closed;
+    if (closed) return Promise.reject(closed);
     return new Promise((resolve, reject) => this._waiters.push({ resolve, reject }));
   }
 
@@ -106,7 +108,6 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   async unsubscribe(): Promise<void> {
     const sent = this._active || this._pending;
     this._end(new SwitchboardError("unsubscribed", `${this.name} was unsubscribed`));
-    this._shown = undefined;
     if (sent) await this._ask({ type: "unsubscribe" });
   }
 
@@ -230,7 +231,8 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     this._lost();
     this._wanted = this._due = false;
     clearTimeout(this._hereTimer);
-    this._hereTimer = undefined;
+    this._hereTimer = this._shown = undefined;
+    this._members?._stop();
     if (forget) {
       this._restartAt(undefined);
       this._sb._forgetPosition(this.name);
@@ -259,7 +261,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   private _keepState(prefix: string): State<Fields> {
-    this._state ??= new State<Fields>(this._failed);
+    this._state ??= new State<Fields>(this._failed, () => this._sb._closed);
     if (this._selector !== prefix) {
       const state = this._state;
       this._selector = prefix;
@@ -321,6 +323,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     const continues = this._active && m.recovered === undefined;
     this._pending = undefined;
     this._active = true;
+    this._answeredSelector = asked["state"] === true ? "" : (asked["state"] as string | undefined);
     this._retry._reset();
     if (!continues && !(asked["held"] && m.recovered)) this._series = 0;
     this._answered(asked["after"] as number | undefined, m);
@@ -348,6 +351,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   private _page(m: Incoming): void {
+    if (this._answeredSelector !== this._selector) return; // of the fields that were wanted before
     if (!this._state || (!m.first && (this._series !== m.id || this._seriesDone))) return;
     this._series = m.id!;
     this._seriesDone = !m.more;

@@ -17,6 +17,9 @@ export interface MemberEvents {
  */
 const readAll = 1000;
 
+/** The delay in ms after which members that may be wrong are read again. All clients see that at the same time. */
+const readAgainAfter = () => 5000 + 10_000 * Math.random();
+
 /** Members is a live map of the clients in a channel, by client id. */
 export class Members extends Emitter<MemberEvents> {
   /** The number of clients. */
@@ -55,7 +58,7 @@ export class Members extends Emitter<MemberEvents> {
    * stored that this client is a member, and sends a client no event about itself: then it reads again after `delay` ms.
    */
   async _read(delay = 50): Promise<void> {
-    clearTimeout(this._timer);
+    this._stop();
     const events: Incoming[] = (this._reading = []);
     const map = new Map<string, Member>();
     let complete = true;
@@ -87,8 +90,9 @@ export class Members extends Emitter<MemberEvents> {
     this._replace(map, count, complete);
     for (const event of events) this._apply(event);
     const { _sb } = this._channel;
-    if (complete && !map.has(_sb.client!) && delay < 5000)
-      this._timer = setTimeout(() => _sb._isConnected && void this._read(2 * delay), delay); // else it reads when it subscribes
+    if (!complete || map.has(_sb.client!) || delay >= 5000) return;
+    clearTimeout(this._timer);
+    this._timer = setTimeout(() => _sb._isConnected && void this._read(2 * delay), delay); // else it reads when it subscribes
   }
 
   /** @internal */
@@ -98,23 +102,30 @@ export class Members extends Emitter<MemberEvents> {
       return;
     }
     if (m.type === "here") return this._here(m.client!, m.data as unknown);
+    if (m.clients)
+      return this._replace(new Map(m.clients.map((c) => [c.client, c])), m.count ?? m.clients.length, true);
+    const before = this._map.size;
     if (m.type === "join") this._join({ client: m.client!, user: m.user, info: m.info as unknown } as Member);
     else if (m.type === "leave") this._leave(m.client!);
     else {
-      if (m.clients)
-        return this._replace(new Map(m.clients.map((c) => [c.client, c])), m.count ?? m.clients.length, true);
       m.joined?.forEach((c) => this._join(c));
       m.left?.forEach((c) => this._leave(c.client));
       this.complete = m.count === this._map.size;
     }
-    this.count = m.count ?? this._map.size;
+    this.count = m.count ?? (this.complete ? this._map.size : this.count + this._map.size - before);
+    if (!this.complete && this.count <= readAll) this._timer ??= setTimeout(() => void this._read(), readAgainAfter());
     this._emit("change");
+  }
+
+  /** @internal Reads no more pages. */
+  _stop(): void {
+    clearTimeout(this._timer);
+    this._timer = this._reading = undefined;
   }
 
   /** @internal Nothing is known any more. */
   _forget(): void {
-    clearTimeout(this._timer);
-    this._reading = undefined;
+    this._stop();
     this._replace(new Map(), 0, false);
   }
 

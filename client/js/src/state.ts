@@ -35,6 +35,14 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
   private _reducer = new Reducer();
   private _waiters: { resolve: () => void; reject: (error: unknown) => void }[] = [];
 
+  /** @internal `_closed` returns the error after which nothing arrives any more. */
+  constructor(
+    failed: (error: unknown, event: string) => void,
+    private readonly _closed: () => unknown,
+  ) {
+    super(failed);
+  }
+
   /** The value of a field, undefined if it is absent. Do not modify it. */
   get<K extends keyof Fields & string>(name: K): Fields[K] | undefined {
     return this._shown.get(name)?.value as Fields[K] | undefined;
@@ -68,9 +76,12 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
 
   /** Resolves when all fields have arrived, and rejects if the broker refuses the subscription. */
   ready(): Promise<void> {
-    return this.complete
-      ? Promise.resolve()
-      : new Promise((resolve, reject) => this._waiters.push({ resolve, reject }));
+    if (this.complete) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const closed = this._closed();
+      if (closed) reject(closed);
+      else this._waiters.push({ resolve, reject });
+    });
   }
 
   /** @internal The subscription has ended. */

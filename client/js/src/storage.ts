@@ -40,7 +40,8 @@ export class Store {
     const s = this._storage;
     if (!s) return {};
     try {
-      return JSON.parse((await ("getItem" in s ? s.getItem(this._key) : s.get(this._key))) ?? "{}") as Saved;
+      const text = await ("getItem" in s ? s.getItem(this._key) : s.get(this._key));
+      return (JSON.parse(text ?? "{}") as Saved | null) ?? {};
     } catch (error) {
       this._failed(error);
       return {};

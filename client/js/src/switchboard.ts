@@ -47,6 +47,8 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   private _saved: Saved | undefined;
   private _next: number; // index of the next URL
   private _attempt = 0;
+  /** @internal The error of everything that is called after the end. */
+  _closed: SwitchboardError | undefined;
   private _connection: Connection | undefined;
   private _connectedAt = 0;
   private _timer: ReturnType<typeof setTimeout> | undefined;
@@ -176,7 +178,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   /** @internal */
   _forgetPosition(channel: string): void {
     delete this._saved?.channels?.[channel];
-    this._store._changed();
+    if (this._saved) this._store._changed();
   }
 
   /** @internal */
@@ -248,7 +250,8 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     if (saved.asked !== client) this._saved = { ...saved, asked: client, name: undefined, secret: undefined };
     let name = this._saved!.name;
     if (client !== "auto") name ??= client.slice(client.lastIndexOf("/") + 1);
-    else if (!this._tokens._namesClient) name ??= this._saved!.name = `c-${randomText()}`;
+    else if (this._tokens._namesClient) name = undefined;
+    else name ??= this._saved!.name = `c-${randomText()}`;
     const anonymous = token === undefined && user === undefined;
     if (anonymous && canDrawSecrets()) this._saved!.secret ??= randomText();
     return {
@@ -307,8 +310,9 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     const { code, message, afterMs } = end;
     let { reconnect } = end;
     if (code === "expired" || code === "unauthorized") reconnect = this._tokens._refused(code === "expired");
-    if (code === "superseded" && (this._o.client ?? "auto") === "auto") {
-      // Another tab has a copy of this one's storage. This client becomes another one.
+    if (code === "superseded" && (this._o.client ?? "auto") === "auto" && !this._tokens._namesClient) {
+      // Another tab has a copy of this one's storage. This client becomes another one. With a token
+      // for one client it cannot: the two would supersede each other for ever.
       this._saved!.name = undefined;
       reconnect = true;
     }
@@ -338,7 +342,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     this.phase = "closed";
     this._attempt++;
     this._disconnect();
-    const error = new SwitchboardError("closed", `closed: ${message}`);
+    const error = (this._closed = new SwitchboardError("closed", `closed: ${message}`));
     this._calls._stop(error);
     for (const channel of this._channels.values()) channel._end(error, false);
     for (const remove of this._unlisten.splice(0)) remove();

@@ -24,7 +24,7 @@ export async function transact<Fields extends object, Result>(
   options: TransactOptions,
 ): Promise<Result> {
   const { state } = channel; // adds the state to the subscription
-  if (!channel._wanted) void channel.subscribe().catch(() => {}); // ready tells
+  if (!channel._wanted) await channel.subscribe();
   await state.ready();
   const backoff = new Backoff(1, 250);
   // The fields of refusals, which may be newer than the copy of this client.

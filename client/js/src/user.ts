@@ -39,7 +39,10 @@ export class User extends Emitter<UserEvents> {
         () => {},
       );
     });
-    this._channel.on("unsubscribed", (error) => this._emit("unsubscribed", error));
+    this._channel.on("unsubscribed", (error) => {
+      this.online = undefined;
+      this._emit("unsubscribed", error);
+    });
   }
 
   /** @internal Subscribes again, after `unsubscribe` or a refusal. */

@@ -66,6 +66,28 @@ test("a large channel has counts, and combined changes", async () => {
   assert.deepEqual(seen, ["+a", "+b", "-a", "-b", "+z"]);
 });
 
+test("members that are not complete are read again", async () => {
+  const { sb, socket } = await connected({ pingAfter: 1e9 });
+  const { members } = await watched(sb);
+  socket.answer("presence", { type: "presence", count: 2, clients: [{ client: "a" }, { client: "c-1" }] });
+  await settle();
+  socket.receive({ type: "presence", channel: "c", count: 300 }); // more changes than one message has
+  socket.receive({ type: "join", channel: "c", client: "c" });
+  assert.deepEqual([members.complete, members.count], [false, 301]);
+  tick(15_000);
+  socket.answer("presence", { type: "presence", count: 2, clients: [{ client: "c" }, { client: "c-1" }] });
+  await settle();
+  assert.deepEqual([members.complete, members.count, names(members)], [true, 2, ["c", "c-1"]]);
+});
+
+test("a close while the members are read is no error", async () => {
+  const { sb, errors } = await connected();
+  await watched(sb);
+  await sb.close();
+  await settle();
+  assert.deepEqual(errors, []);
+});
+
 test("pages that are refused for now are read later", async () => {
   const { sb, socket } = await connected();
   const { members } = await watched(sb);

@@ -102,6 +102,31 @@ test("a prefix selects fields; another one starts again", async () => {
   assert.equal(state.size, 1);
 });
 
+test("pages of the prefix before do not count for the new one", async () => {
+  const { socket, channel, state } = await subscribed();
+  socket.receive(page(10, { "seat/1": [1, 1] }));
+  void channel.subscribe({ state: "seat/" });
+  await settle();
+  // A gap was under way, and its pages are those of all fields.
+  socket.receive({ type: "gap", channel: "c", after: 10, id: 20 }, page(20, { turn: [15, 1] }));
+  assert.equal(state.complete, false);
+  const next = await reconnect(); // before the answer
+  assert.deepEqual(pick(next.subscribed({ recovered: true })), { after: 20, held: undefined });
+  next.receive(page(20, { "seat/1": [1, 1] }));
+  assert.deepEqual([...state.keys()], ["seat/1"]);
+});
+
+test("after the end, ready rejects", async () => {
+  const { sb } = await connected();
+  const channel = sb.channel("c", { subscribe: false });
+  await sb.close();
+  await assert.rejects(channel.state.ready(), { code: "closed" });
+  await assert.rejects(
+    channel.transact((s) => void (s["a"] = 1)),
+    { code: "closed" },
+  );
+});
+
 function pick(m: { [member: string]: unknown }) {
   return { after: m["after"], held: m["held"] };
 }

@@ -99,17 +99,27 @@ test("an unsubscribed channel is forgotten", async () => {
   assert.deepEqual(JSON.parse(storage.values.get("switchboard")!).channels, {});
 });
 
-test("a channel that is subscribed again after unsubscribe begins now", async () => {
+test("an unsubscribed channel starts anew, also in the next process", async () => {
   const storage = memory();
-  storage.setItem("switchboard", JSON.stringify({ channels: { c: 11 } }));
+  storage.setItem("switchboard", JSON.stringify({ asked: "auto", channels: { c: 5, d: 6 } }));
   const { sb, socket } = await connected({ storage });
   const channel = sb.channel("c");
+  sb.channel("d", { subscribe: false });
   await settle();
-  assert.equal(socket.subscribed({ recovered: true }).after, 11);
+  assert.equal(socket.subscribed({ recovered: true }).after, 5);
   void channel.unsubscribe();
   void channel.subscribe();
   await settle();
   assert.equal(socket.take("subscribe").after, undefined);
+  tick(100);
+  assert.deepEqual(JSON.parse(storage.values.get("switchboard")!).channels, { d: 6 });
+});
+
+test("what is stored may be anything", async () => {
+  for (const text of ["null", "{}"]) {
+    const { sb } = await connected({ storage: { getItem: () => text, setItem: () => {} } });
+    assert.equal(sb.phase, "connected");
+  }
 });
 
 test("a storage that fails is an error, and nothing else", async () => {

@@ -111,6 +111,19 @@ test("a token for one client names it", async () => {
   assert.equal(FakeSocket.last.connect({ client: "zoë/phone" }).client, undefined);
 });
 
+test("the name that another token gave is not sent with a token for one client", async () => {
+  const storage = { getItem: () => '{"asked":"auto","name":"tablet"}', setItem: () => {} };
+  await dialled({ storage, token: token(300, 0, { client: "phone" }) });
+  assert.equal(FakeSocket.last.connect({ client: "zoë/phone" }).client, undefined);
+});
+
+test("two tabs with a token for one client do not supersede each other for ever", async () => {
+  const { sb } = await dialled({ token: token(300, 0, { client: "phone" }) });
+  FakeSocket.last.connect({ client: "zoë/phone" });
+  FakeSocket.last.end(4002);
+  assert.equal(sb.phase, "closed");
+});
+
 test("refresh replaces the token", async () => {
   const { sb } = await dialled({ token: "old" });
   FakeSocket.last.connect();
