@@ -45,7 +45,7 @@ type ServerStats struct {
 	Pushes        int64    `json:"pushes"`    // counter: targets that have accepted a push
 	PushErrors    int64    `json:"push_errors"`
 	Append        Duration `json:"append"` // of storing a message
-	Drain         Duration `json:"drain"`  // of writing a message to the connections
+	Drain         Duration `json:"drain"`  // from a possible loss of a hint until the missed messages are read
 	RSS           int64    `json:"rss"`    // bytes of memory, 0 if not known
 }
 

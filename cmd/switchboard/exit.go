@@ -26,8 +26,8 @@ const (
 
 // exit prints an error and returns the exit code for it.
 func (a *app) exit(err error) int {
-	if err == nil || errors.Is(err, syscall.EPIPE) { // the reader of a pipe has seen enough
-		return exitOK
+	if err == nil || errors.Is(err, syscall.EPIPE) && a.screen != nil && errors.Is(err, a.screen.Err()) {
+		return exitOK // the reader of the output has seen enough
 	}
 	if done, ok := errors.AsType[errDone](err); ok {
 		return int(done)

@@ -18,6 +18,10 @@ import (
 // is lower by default.
 const maxReply = 1 << 20
 
+// waitDelay is how long a process that a command has left behind may keep the standard output open
+// after the command has ended.
+const waitDelay = 500 * time.Millisecond
+
 // runner runs a command for each request.
 type runner struct {
 	*app
@@ -61,7 +65,11 @@ func (r *runner) execute(ctx context.Context, text []byte) (json.RawMessage, *fa
 	// that is too slow is ended with the processes that it has started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = waitDelay
 	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) { // the command has succeeded
+		err = nil
+	}
 	out := bytes.TrimSpace(stdout.Bytes())
 	switch {
 	case ctx.Err() != nil:

@@ -97,6 +97,9 @@ func (t *tail) follow(ctx context.Context, s stream) error {
 				}
 				continue
 			}
+			if err := t.print(s, nil, id); err != nil { // a restart continues here
+				return err
+			}
 			after, known = id, true
 		}
 		asked := time.Now()
@@ -166,6 +169,9 @@ func (t *tail) print(s stream, messages []backend.Message, position int64) error
 	defer t.mu.Unlock()
 	t.warned = false
 	for _, m := range messages {
+		if t.flags.count > 0 && t.printed >= t.flags.count {
+			return nil // another stream has printed the last message
+		}
 		t.printMessage(s, m)
 		if err := t.screen.Err(); err != nil {
 			return err
