@@ -14,8 +14,8 @@ demo: ## a broker in memory and a page to play with: rooms, a game, seats to buy
 build: ## bin/switchboard, bin/broker and bin/janitor
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
-js: install-test-tools ## the JavaScript client: client/js/dist from client/js/src
-	cd client/js && npm run --silent build
+js: install-test-tools ## builds the committed dist folders of the JavaScript client, the console and the demo
+	for dir in client/js internal/console/web cmd/demo/web; do npm run --silent build --prefix $$dir || exit 1; done
 
 test: install-test-tools check ## formatting, vet, staticcheck, words, and all tests with the race detector
 	$(GO) test -race -timeout 20m ./...
