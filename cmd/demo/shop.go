@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"switchboard/client/backend"
 	"switchboard/webhook"
@@ -23,23 +21,15 @@ type shop struct {
 	secrets []string
 }
 
-// object is a JSON object.
-type object map[string]any
-
 // prepare creates the hall and the square.
 func (s shop) prepare(ctx context.Context) error {
-	var seats []string
+	var hall backend.ResourceSettings
 	for row := 'A'; row <= 'J'; row++ {
-		seats = append(seats, fmt.Sprintf("%c1..%c12", row, row))
+		hall.Seats = append(hall.Seats, fmt.Sprintf("%c1..%c12", row, row))
 	}
-	return errors.Join(
-		s.call(ctx, http.MethodPut, "/v1/holds/hall", object{"seats": seats}, nil),
-		s.call(ctx, http.MethodPost, "/v1/scenes", object{"id": "square", "world": "demo", "name": "The square"}, nil),
-	)
-}
-
-func (s shop) call(ctx context.Context, method, path string, body, answer any) error {
-	return s.api.Call(ctx, backend.Request{Method: method, Path: path, Body: body}, answer)
+	_, err1 := backend.Holds{Client: s.api}.Put(ctx, "hall", hall, 0)
+	_, err2 := backend.Scenes{Client: s.api}.Create(ctx, backend.NewScene{ID: "square", World: "demo", Name: "The square"})
+	return errors.Join(err1, err2)
 }
 
 // query is the data of a client's request: one of its members is present.
@@ -59,95 +49,82 @@ func (s shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		User  string `json:"user"`
 		Query query  `json:"query"`
 	}
-	var answer any
 	if err = json.Unmarshal(body, &request); err == nil {
-		answer, err = s.answer(r.Context(), request.User, request.Query)
+		err = s.answer(r.Context(), request.User, request.Query)
+	}
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		w.WriteHeader(http.StatusConflict)
-		answer = object{"error": explain(err)}
-	}
-	_ = json.NewEncoder(w).Encode(answer)
+	w.WriteHeader(http.StatusConflict)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": explain(err)})
 }
 
-func (s shop) answer(ctx context.Context, user string, q query) (any, error) {
+func (s shop) answer(ctx context.Context, user string, q query) error {
 	switch {
 	case q.Buy != "":
 		return s.buy(ctx, user, q.Buy)
 	case q.Settle != "":
 		return s.settle(ctx, q.Settle)
 	}
-	return nil, refusal{"bad_request", "buy and settle are the requests of the demo"}
+	return refusal{"bad_request", "buy and settle are the requests of the demo"}
 }
 
 // buy sells the seats of a hold to its user.
-func (s shop) buy(ctx context.Context, user, id string) (any, error) {
-	path := "/v1/holds/hall/holds/" + url.PathEscape(id)
-	var hold struct {
-		User string `json:"user"`
-	}
-	if err := s.call(ctx, http.MethodGet, path, nil, &hold); err != nil {
-		return nil, err
+func (s shop) buy(ctx context.Context, user, id string) error {
+	holds := backend.Holds{Client: s.api}
+	hold, err := holds.Get(ctx, "hall", id)
+	if err != nil {
+		return err
 	}
 	if hold.User != user {
-		return nil, refusal{"forbidden", "this is the hold of another user"}
+		return refusal{"forbidden", "this is the hold of another user"}
 	}
 	// A shop takes the money here, and stores the sale in its database.
-	var sold json.RawMessage
-	return sold, s.call(ctx, http.MethodPost, path+"/confirm", nil, &sold)
+	_, err = holds.Confirm(ctx, "hall", id)
+	return err
 }
 
 // settle adds the boxes of a finished game to the leaderboard. All players may ask for it: the room
 // is the id of the operation, so that each score counts once.
-func (s shop) settle(ctx context.Context, id string) (any, error) {
-	path := "/v1/rooms/" + url.PathEscape(id)
-	var room struct {
-		Channel string `json:"channel"`
-		Room    struct {
-			Data struct {
-				Size int `json:"size"`
-			} `json:"data"`
-		} `json:"room"`
-		Members []struct {
-			N    int    `json:"n"`
-			User string `json:"user"`
-		} `json:"members"`
-	}
-	if err := s.call(ctx, http.MethodGet, path, nil, &room); err != nil {
-		return nil, err
-	}
-	boxes, err := s.boxes(ctx, room.Channel)
+func (s shop) settle(ctx context.Context, id string) error {
+	rooms, boards := backend.Rooms{Client: s.api}, backend.Boards{Client: s.api}
+	room, err := rooms.Get(ctx, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	total := 0
-	for _, n := range boxes {
-		total += n
+	boxes, total, err := s.boxes(ctx, room.Channel)
+	if err != nil {
+		return err
 	}
-	if size := room.Room.Data.Size; size == 0 || total < size*size {
-		return nil, refusal{"conflict", "the game has not ended"}
+	var game struct {
+		Size int `json:"size"`
+	}
+	if err := json.Unmarshal(room.Room.Data, &game); err != nil || game.Size < 1 || total < game.Size*game.Size {
+		return refusal{"conflict", "the game has not ended"}
 	}
 	for _, m := range room.Members {
-		score := object{"player": m.User, "score": boxes[m.N], "mode": "add", "operation": id}
-		if err := s.call(ctx, http.MethodPost, "/v1/boards/dots/scores", score, nil); err != nil {
-			return nil, err
+		score := backend.Score{Player: m.User, Score: boxes[m.N], Mode: "add", Operation: id}
+		if _, err := boards.Submit(ctx, "dots", score); err != nil {
+			return err
 		}
 	}
-	return object{}, s.call(ctx, http.MethodPost, path+"/finish", nil, nil)
+	return rooms.Finish(ctx, id)
 }
 
-// boxes returns the number of boxes of each player of a room.
-func (s shop) boxes(ctx context.Context, channel string) (map[int]int, error) {
-	boxes := map[int]int{}
-	state, err := s.api.State(ctx, channel, backend.PageQuery{Limit: 1000})
-	for name, field := range state.Fields {
+// boxes returns the number of boxes of each player of a room, and of all.
+func (s shop) boxes(ctx context.Context, channel string) (boxes map[int]int64, total int, err error) {
+	boxes = map[int]int64{}
+	state, err := s.api.State(ctx, channel, backend.PageQuery{Prefix: "g/box/", Limit: 1000})
+	for _, field := range state.Fields {
 		var n int
-		if strings.HasPrefix(name, "g/box/") && json.Unmarshal(field.Value, &n) == nil {
+		if json.Unmarshal(field.Value, &n) == nil {
 			boxes[n]++
+			total++
 		}
 	}
-	return boxes, err
+	return boxes, total, err
 }
 
 // refusal is an error that a client receives.
@@ -158,10 +135,10 @@ type refusal struct {
 
 func (r refusal) Error() string { return r.Message }
 
-// explain returns the error of a client for an error of this backend or of the broker.
-func explain(err error) any {
+// explain returns what a client receives for an error of this backend or of the broker.
+func explain(err error) refusal {
 	if e, ok := errors.AsType[*backend.Error](err); ok {
-		return object{"code": e.Code, "message": e.Message, "data": e.Data}
+		return refusal{string(e.Code), e.Message}
 	}
 	if e, ok := errors.AsType[refusal](err); ok {
 		return e

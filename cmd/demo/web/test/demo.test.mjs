@@ -151,6 +151,9 @@ test("the boxes of the game count on the leaderboard of all", async () => {
 
 test("two want the same seat: one gets it and buys it, the other one sees why not", async () => {
   await onAll((page) => go(page, "Hall"));
+  await cid.locator('[data-seat="A1"]').focus();
+  for (const key of ["ArrowRight", "ArrowDown", "Enter"]) await cid.keyboard.press(key);
+  await cid.locator('[data-seat="B2"].chosen').waitFor();
   await Promise.all(
     [amy, bob].map(async (page) => {
       await page.locator('[data-seat="E6"]').click();
