@@ -11,7 +11,7 @@ run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
 demo: ## a broker in memory and a page to play with: rooms, a game, seats to buy, a scene (docs/demo.md)
 	$(GO) run ./cmd/demo
 
-build: ## bin/switchboard, bin/broker and bin/janitor
+build: ## bin/switchboard, bin/broker, bin/janitor and bin/demo
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
 js: install-test-tools ## builds the committed dist folders of the JavaScript client, the console and the demo

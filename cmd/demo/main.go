@@ -39,7 +39,7 @@ func main() {
 	ctx, stop := setup.UntilSignal()
 	defer stop()
 	err := run(ctx, *address, os.Stderr, func(url string) {
-		fmt.Printf("\n  The demo is at  %s\n\n  Open it in two windows to be two users. Ctrl-C ends it.\n\n", url)
+		fmt.Printf("\n  The demo is at  %s\n\n  Open it in two tabs to be two users. Ctrl-C ends it.\n\n", url)
 		if !*noOpen {
 			openBrowser(url)
 		}
