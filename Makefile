@@ -5,8 +5,8 @@ TOOL = $(GO) tool -modfile=tools.mod
 
 .PHONY: run demo build js test check install-test-tools fuzz microbench bench bench-quick bench-million load faults test-deploy image packages clean
 
-run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory
-	$(GO) run ./cmd/broker --config configs/development.yaml
+run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory; ARGS="--insecure …" adds flags
+	$(GO) run ./cmd/broker --config configs/development.yaml $(ARGS)
 
 demo: ## a broker in memory and a page to play with: rooms, a game, seats to buy, a scene (docs/demo.md)
 	$(GO) run ./cmd/demo

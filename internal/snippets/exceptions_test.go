@@ -10,12 +10,13 @@ var exceptions = map[string]string{
 
 // tested lists the languages of pages whose blocks a test of another package runs.
 var tested = map[string]string{
-	"docs/kit.md sh":      "internal/e2e: TestKitDocCommands",
-	"docs/state.md sh":    "internal/e2e: TestStateDocCommands",
-	"docs/state.md html":  "internal/e2e: TestStateDocForm",
-	"docs/holds.md sh":    "kit/hold: TestDocCommands",
-	"docs/webhooks.md js": "webhook: TestNodeExample",
-	"docs/access.md js":   "broker/hook: TestNodeExample",
+	"docs/kit.md sh":           "internal/e2e: TestKitDocCommands",
+	"docs/state.md sh":         "internal/e2e: TestStateDocCommands",
+	"docs/state.md html":       "internal/e2e: TestStateDocForm",
+	"docs/holds.md sh":         "kit/hold: TestDocCommands",
+	"docs/guides/deploy.md sh": "deploy: the tests build the image and the packages, and run Compose and Helm",
+	"docs/webhooks.md js":      "webhook: TestNodeExample",
+	"docs/access.md js":        "broker/hook: TestNodeExample",
 }
 
 // skipped reports whether a block is not run here.

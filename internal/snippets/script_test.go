@@ -16,15 +16,20 @@ declare function show(...values: any[]): any;
 declare function save(...values: any[]): any;
 declare function reload(...values: any[]): any;
 declare function decide(...values: any[]): any;
-declare const token: string, app: any, user: any;
+declare function draw(...values: any[]): any;
+declare function render(...values: any[]): any;
+declare const password: string, token: string, url: string, secret: string, webhookSecret: string, app: any, user: any, req: any, body: string;
+declare const sb: import("switchboard-client").Switchboard, news: import("switchboard-client").Channel;
+declare const backend: import("switchboard-client/server").Backend;
+type Client = typeof import("switchboard-client").Switchboard;
+declare const Switchboard: Client;
+declare module "ws" { const WebSocket: any; export default WebSocket; }
 declare module "express" { const express: any; export default express; }
 declare module "pusher" { const Pusher: any; export default Pusher; }
 declare module "pusher-js" { const Pusher: any; export default Pusher; }
 declare module "socket.io" { const Server: any; export { Server }; }
 declare module "socket.io-client" { const io: any; export { io }; }
 declare module "centrifuge" { const Centrifuge: any; export { Centrifuge }; }
-declare module "./switchboard.js" { export * from "switchboard-client"; }
-declare module "./switchboard-kit.js" { export * from "switchboard-client/kit"; }
 `
 
 // inScript matches the script of a page in HTML.
@@ -69,6 +74,8 @@ func TestScripts(t *testing.T) {
 			write(name, code+"\nexport {};\n")
 		}
 	}
+	write("switchboard.d.ts", `export * from "switchboard-client";`) // the copies of the tutorials
+	write("switchboard-kit.d.ts", `export * from "switchboard-client/kit";`)
 	write("surroundings.d.ts", surroundingsJS)
 	write("tsconfig.json", `{"compilerOptions":{"allowJs":true,"checkJs":true,"noEmit":true,"strict":false,"target":"es2023","module":"esnext",
 		"moduleResolution":"bundler","lib":["es2023","dom","dom.iterable"],"skipLibCheck":true,"types":["node"],"typeRoots":["`+client+`/node_modules/@types"],
@@ -79,8 +86,15 @@ func TestScripts(t *testing.T) {
 		return
 	}
 	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "Type 'void' is not assignable to type 'string'") {
+			continue // the global variable name of a browser, where the reader has a name
+		}
 		name, rest, _ := strings.Cut(filepath.Base(line), "(")
-		b := places[name]
+		b, known := places[name]
+		if !known {
+			t.Error(line)
+			continue
+		}
 		t.Errorf("%s:%d, in the block (%s", b.page, b.line, rest)
 	}
 }

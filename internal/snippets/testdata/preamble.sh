@@ -29,7 +29,12 @@ terminal() {
 
 make() {
 	case "$1" in
-	run) terminal "$http_port" bin/broker --config configs/development.yaml ;;
+	run)
+		local ARGS=
+		if [ $# -gt 1 ]; then declare "$2"; fi
+		# shellcheck disable=SC2086 # ARGS has several words
+		terminal "$http_port" bin/broker --config configs/development.yaml $ARGS
+		;;
 	build) ;; # the test has built the programs
 	*) echo "make $1 is not a command of the documentation" && return 1 ;;
 	esac
@@ -37,6 +42,7 @@ make() {
 
 # npm installs the client of the repository under its name.
 npm() {
+	[ "$1" = install ] || return 1
 	mkdir -p node_modules
 	ln -sfn "$repository/client/js" node_modules/switchboard-client
 	ln -sfn "$repository/client/js/node_modules/ws" node_modules/ws
