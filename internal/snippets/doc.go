@@ -1,13 +1,13 @@
-// Package snippets tests the code blocks of the documentation. Its tests read README.md,
-// CONTRIBUTING.md, SECURITY.md, client/js/README.md and all pages in docs, and do with each block
-// what its language asks for:
+// Package snippets tests the code blocks of the documentation. Its tests read README.md and the
+// other pages of the root, client/js/README.md and all pages in docs, and do with each block what
+// its language asks for:
 //
-//   - sh: the blocks of a page run in order, in one shell. Its directory is like a clone of the
-//     repository, and its ports are free ones. A command that fails fails the test. Lines that begin
-//     with a brace after a command are its answer, and compared by their shape; after nc they are
-//     what the user types.
+//   - sh: the blocks of a page run in order, in one shell. The directory is like a clone of the
+//     repository, and the ports are free ones. A command that fails fails the test. Lines that
+//     begin with a brace after a command are its answer, and compared by their shape. After nc
+//     they are what the user types.
 //   - json: parsed. A block with the info string "json answer" is the answer of the last command
-//     before it.
+//     before it, and "json received" is what the clients on the page have received by then.
 //   - yaml: loaded like a configuration of the broker or, by its name, of the janitor.
 //   - go: compiled, in a function if it is not a whole file.
 //   - js, ts, html: compiled by tsc with the types of the client.

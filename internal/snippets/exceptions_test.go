@@ -2,9 +2,12 @@ package snippets
 
 // exceptions lists blocks that are not run, by page and first line, with the reason.
 var exceptions = map[string]string{
-	"docs/operations.md: # prometheus.yml": "a configuration of Prometheus; promtool checks the rules",
-	"docs/operations.md: redis-cli -h redis-0 --rdb /backup/redis-0-$(date -u +%Y%m%dT%H%M%SZ).rdb":                                            "needs the operator's Redis",
-	"docs/console.md: npm ci --prefix internal/console/web":                                                                                    "builds the console; its own test does that",
+	"CONTRIBUTING.md: make test":                                                                    "runs this test",
+	"CONTRIBUTING.md: go test ./queue/...":                                                          "runs tests",
+	"CONTRIBUTING.md: go test ./configs -run TestPage -update":                                      "writes pages that tests of these packages compare",
+	"docs/operations.md: # prometheus.yml":                                                          "a configuration of Prometheus; promtool checks the rules",
+	"docs/operations.md: redis-cli -h redis-0 --rdb /backup/redis-0-$(date -u +%Y%m%dT%H%M%SZ).rdb": "needs the operator's Redis",
+	"docs/console.md: npm ci --prefix internal/console/web":                                         "builds the console; its own test does that",
 	`docs/access.md: q='{"hook":"subscribe","client":"bob/phone","user":"bob","address":"192.0.2.7:51312","channel":"staff:1"}' t=$(date +%s)`: "asks the backend above, which broker/hook runs",
 }
 

@@ -35,8 +35,8 @@ declare module "centrifuge" { const Centrifuge: any; export { Centrifuge }; }
 // inScript matches the script of a page in HTML.
 var inScript = regexp.MustCompile(`(?s)<script[^>]*>\n?(.*?)</script>`)
 
-// TestScripts compiles all JavaScript and TypeScript with the types of the client. A variable that a
-// block takes from a block before it on the page is found there: both are in one module.
+// TestScripts compiles all JavaScript and TypeScript with the types of the client. What a block
+// takes from the reader's program, or from a block before it, is declared in surroundingsJS.
 func TestScripts(t *testing.T) {
 	dir := t.TempDir()
 	client, err := filepath.Abs(root + "/client/js")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// largest is the largest number that an answer must have exactly as shown: others are ids and times.
+// largest is the largest number that an answer must have as shown. Larger ones are ids and times.
 const largest = 100_000
 
 var (
@@ -47,8 +47,8 @@ func decode(text string) (values []any, err error) {
 	return values, nil
 }
 
-// differs returns how the answer differs from the one that the page shows, or "". A shown null stands
-// for any value, a string with … for any string, and a large number for any number.
+// differs returns how the answer differs from the one that the page shows, or "". A shown null
+// stands for any value, a string with … for any string, and a large number for any number.
 func differs(path string, shown, got any) string {
 	switch shown := shown.(type) {
 	case nil:

@@ -122,8 +122,7 @@ var server = regexp.MustCompile(`^((?:[A-Z_]+=\S+ )*(?:bin/)?(?:broker|switchboa
 // once matches commands of the same programs that end by themselves.
 var once = regexp.MustCompile(`^(bin/)?(broker|janitor) (key|check|--help|--version|--once|.*--dead-letters)|^node (-e|--check|--version)`)
 
-// portOf returns the port on which a server listens: that of a flag, a port as the last argument, or
-// that of the documentation.
+// portOf returns the port on which a server listens: that of a flag, or that of the documentation.
 func portOf(server string) string {
 	if m := regexp.MustCompile(`--(?:http|port)[ =](?:[\w.]+:)?(\d+)`).FindStringSubmatch(server); m != nil {
 		return m[1]

@@ -3,8 +3,10 @@ package snippets
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,27 +20,46 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 20 * time.Second
 
-// programs is the directory of the programs that TestMain builds.
+// programs is the directory of the programs.
 var programs string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	flag.StringVar(&programs, "bin", "", "directory of the programs; empty: the test builds them")
+	flag.Parse()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
-	if dir := os.Getenv("SNIPPET_BIN"); dir != "" {
-		programs = dir
+	if programs != "" {
 		return m.Run()
 	}
 	dir, err := os.MkdirTemp("", "switchboard-snippets-")
 	if err == nil {
 		defer os.RemoveAll(dir)
 		programs = dir
-		err = proc.GoBuild(context.Background(), "-o", dir+string(filepath.Separator), "switchboard/cmd/...")
+		err = proc.GoBuild(context.Background(), "-o", dir+string(filepath.Separator), "switchboard/cmd/broker", "switchboard/cmd/janitor", "switchboard/cmd/switchboard")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+// TestVersions checks that all programs print the same version.
+func TestVersions(t *testing.T) {
+	versions := map[string]bool{}
+	for _, name := range []string{"broker", "janitor", "switchboard"} {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(programs, name), "--version").Output()
+		program, version, ok := strings.Cut(strings.TrimSpace(string(out)), " ")
+		if err != nil || !ok || program != name || version == "" {
+			t.Errorf("%s --version: %q, %v", name, out, err)
+		}
+		versions[version] = true
+	}
+	if len(versions) != 1 {
+		t.Errorf("the versions differ: %v", versions)
+	}
 }
 
 // TestPages runs the shell blocks of each page, and checks their answers and the JSON and YAML on

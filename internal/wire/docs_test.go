@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestErrorsPage compares docs/errors.md with the codes: each error with its status, and each reason
-// of a close with its WebSocket code.
+// TestErrorsPage compares docs/errors.md with the codes: each error with its status, and each
+// reason of a close with its WebSocket code.
 func TestErrorsPage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/errors.md")
 	if err != nil {
