@@ -6,9 +6,13 @@
 //
 // A scenario starts a Redis, brokers and a janitor as processes. It connects some hundred clients,
 // three devices of each user, and pushes over plain HTTP. Then it injects and removes the fault,
-// ends the load, waits for outstanding messages and disconnects all clients. Three quarters of the
-// clients use package client. The others use Server-Sent Events, and resume with the id of the last
-// event.
+// ends the load, waits for outstanding messages and disconnects all clients. Three fifths of the
+// clients use package client. A fifth uses Server-Sent Events, and resumes with the id of the last
+// event. A fifth uses client/js, in one Node process: a message counts when a handler of the
+// application has it. Handlers of the inbox fail now and then, and must get the message again. Some
+// of these clients are closed and started again with the positions in their storage, like reloaded
+// pages. In the end all messages of their inboxes must be acknowledged. Without Node, or the
+// packages that .ci/install installs, nothing runs, and the error says what is missing.
 //
 // A row is RED, and the exit code 1, if an acknowledged message was lost, duplicated or delivered
 // out of order, if a client that is gone is reported online, if a presence event repeats a known
@@ -45,6 +49,8 @@
 //	run.go             the course of a scenario
 //	testbed.go         the processes and clients of a scenario; its parts are store.go, instance.go,
 //	                   testclient.go, eventstream.go, serverlink.go, clientlink.go
+//	sdk.mjs            the clients of client/js; sdkprocess.go: their process; sdkclient.go: one of
+//	                   them; sdkcheck.go: what they have acknowledged
 //	workload.go        the clients and the streams of messages
 //	publisher.go       the backend; push.go: one call of it
 //	journal.go         acknowledgements and arrivals

@@ -124,7 +124,8 @@ var columns = []column{
 	{"JavaScript", "delivered and acked, among these dup, and gaps, of the clients with [client/js](../client/js/README.md), a fifth of all, counted in the handlers of the application; some handlers of the inbox fail at first, and must get the message again", func(r row) string {
 		return fmt.Sprintf("%d of %d, %d dup, %d gaps", r.JavaScript.Delivered, r.JavaScript.Acknowledged, r.JavaScript.Duplicated, r.JavaScript.Gaps)
 	}},
-	{"JS resumed", "connections of these clients after their first ones", func(r row) string { return fmt.Sprint(r.JavaScript.Resumed) }},
+	{"JS resumed", "connections of these clients after their first ones; a quarter of them is also reloaded every few seconds, and keeps its positions in a storage", func(r row) string { return fmt.Sprint(r.JavaScript.Resumed) }},
+	{"JS kept", "messages in the inboxes of these clients, which have handled them, that Redis holds in the end", func(r row) string { return fmt.Sprint(r.KeptInJS) }},
 	{"gaps", "gaps that clients received", func(r row) string { return fmt.Sprint(r.Gaps) }},
 	{"unacked", "delivered although the push was never accepted; allowed", func(r row) string { return fmt.Sprint(r.Unacknowledged) }},
 	{"refused", "failed attempts to push; each was repeated with the same key", func(r row) string { return fmt.Sprint(r.Refused) }},

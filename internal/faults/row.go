@@ -13,6 +13,7 @@ type row struct {
 	counts
 	OverSSE        kindCounts `json:"over_sse"`
 	JavaScript     kindCounts `json:"javascript"`
+	KeptInJS       int        `json:"javascript_kept"`
 	Ghosts         int        `json:"ghosts"`
 	Events         int        `json:"told"`
 	RepeatedEvents int        `json:"told_twice"`
@@ -59,6 +60,7 @@ func (r row) redReasons(t tolerance) (why []string) {
 	check(false, r.Disorder, "in disorder")
 	check(false, r.Strange, "strange")
 	check(t.loses, r.Unnamed, "unnamed")
+	check(false, r.KeptInJS, "handled in JavaScript and kept")
 	check(false, r.Ghosts, "ghosts")
 	check(false, r.RepeatedEvents, "repeated presence events")
 	check(false, r.Missing, "missing from presence")

@@ -76,8 +76,8 @@ func (r *runner) playScenario(ctx context.Context, tb *testbed) error {
 		return err
 	}
 	tb.awaitDeliveries(ctx)
-	if tb.journal.countKind(javaScript).Delivered == 0 {
-		return errors.New("no message was delivered to a client in JavaScript")
+	if err := tb.checkInboxesOfSDK(ctx); err != nil {
+		return fmt.Errorf("inboxes of the clients in JavaScript: %w", err)
 	}
 	if err := tb.awaitStates(ctx, r.scale); err != nil {
 		return fmt.Errorf("states: %w", err)
@@ -145,12 +145,19 @@ func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) 
 	return err
 }
 
-// cutReconnecting cuts some connections at random times, whatever the fault.
+// cutReconnecting cuts some connections and reloads some clients at random times, whatever the
+// fault.
 func (tb *testbed) cutReconnecting(ctx context.Context) {
 	random := rand.New(rand.NewPCG(tb.seed, 1))
 	tenth := 100 * time.Millisecond
 	for pause(ctx, tenth) {
-		tb.eachLink(reconnecting, func(*testClient) bool { return random.IntN(int(meanReconnectInterval/tenth)) == 0 }, cutAny(random))
+		isDue := func(*testClient) bool { return random.IntN(int(meanReconnectInterval/tenth)) == 0 }
+		tb.eachLink(reconnecting, isDue, cutAny(random))
+		for _, c := range tb.clients {
+			if c.reloads && isDue(c) {
+				c.sdk.reload()
+			}
+		}
 	}
 }
 
@@ -178,7 +185,7 @@ func (tb *testbed) row(err error, took time.Duration) row {
 	c, found := tb.journal.count()
 	r := row{
 		Fault: tb.scenario.name, Redis: string(tb.scenario.redis), About: tb.scenario.about, Forgets: tb.scenario.forgets,
-		counts: c, OverSSE: tb.journal.countKind(sse), JavaScript: tb.journal.countKind(javaScript), outages: tb.journal.outages(), Ghosts: tb.journal.ghosts, Missing: tb.journal.missing, Phantoms: tb.journal.phantoms, Pushes: len(tb.journal.pushes),
+		counts: c, OverSSE: tb.journal.countKind(sse), JavaScript: tb.journal.countKind(javaScript), KeptInJS: tb.keptInJS, outages: tb.journal.outages(), Ghosts: tb.journal.ghosts, Missing: tb.journal.missing, Phantoms: tb.journal.phantoms, Pushes: len(tb.journal.pushes),
 		Seconds: took.Round(100 * time.Millisecond).Seconds(), Reasons: tb.journal.refused,
 	}
 	r.Events, r.RepeatedEvents = tb.presence.totals()

@@ -1,6 +1,7 @@
 // Runs clients of client/js, as it was built, for the fault ledger. Each line of stdin is a command:
 //
 //	{"start": plan}      starts a client
+//	{"reload": client}   closes it, and starts another one with its storage
 //	{"leave": client}    ends it
 //	{"held": true}       asks each client that follows a state for all of its fields
 //
@@ -16,39 +17,56 @@ const clients = new Map();
 class Client {
   constructor(plan) {
     this.plan = plan;
+    this.storage = new Map();
+    this.missing = new Set(plan.channels); // channels that were never subscribed
+    this.failed = new Set(); // ids of messages that a handler has failed to handle
+    this.handled = 0;
+    this.open();
+  }
+
+  /** Does what a page does that is loaded. The positions are in the storage. */
+  open() {
+    const { plan } = this;
     const sb = (this.sb = new Switchboard(plan.urls, {
-      WebSocket, client: plan.client, token: plan.token, backoffMin: plan.backoffMin, backoffMax: plan.backoffMax,
+      WebSocket, client: plan.client, token: plan.token, storage: this.storage, backoffMin: plan.backoffMin, backoffMax: plan.backoffMax,
     }));
     sb.on("connected", ({ server }) => this.report("connected", { server }));
     sb.on("disconnected", () => this.report("disconnected"));
-    sb.on("closed", ({ code, message }) => this.report("left", { detail: `${code}: ${message}` }));
+    sb.on("closed", ({ code, message }) => sb === this.sb && this.report("left", { detail: `${code}: ${message}` }));
     sb.on("error", (error) => error === later || this.report("failed", { detail: String(error) }));
-
-    this.handled = 0;
-    const handle = (data, { id, channel }) => {
-      this.report("message", { channel, id, stream: data.stream, n: data.n });
-      if (plan.slowEvery && ++this.handled % plan.slowEvery === 0) return new Promise((done) => setTimeout(done, plan.slowTime));
-    };
-    const failed = new Set();
     sb.inbox.on("message", (data, info) => {
-      if (data.n % plan.failEvery === 0 && !failed.has(info.id)) {
-        failed.add(info.id);
+      if (data.n % plan.failEvery === 0 && !this.failed.has(info.id)) {
+        this.failed.add(info.id);
         throw later;
       }
-      return handle(data, info);
+      return this.handle(data, info);
     });
-    sb.all.on("message", handle);
-    const missing = new Set(plan.channels);
-    for (const name of plan.channels) {
-      const channel = sb.channel(name, { state: name === plan.state });
-      channel.on("message", handle);
-      channel.on("subscribed", () => missing.delete(name) && missing.size === 0 && this.report("ready"));
-      channel.on("unsubscribed", (error) => this.report("failed", { channel: name, detail: String(error) }));
+    sb.all.on("message", (data, info) => this.handle(data, info));
+    const channels = plan.channels.map((name) => sb.channel(name, { state: name === plan.state }));
+    for (const channel of channels) {
+      channel.on("message", (data, info) => this.handle(data, info));
+      channel.on("subscribed", () => this.missing.delete(channel.name) && this.missing.size === 0 && this.report("ready"));
+      channel.on("unsubscribed", (error) => this.report("failed", { channel: channel.name, detail: String(error) }));
     }
-    for (const feed of [sb.inbox, sb.all, ...plan.channels.map((name) => sb.channel(name))]) {
+    for (const feed of [sb.inbox, sb.all, ...channels]) {
       feed.on("gap", ({ after, id }) => this.report("gap", { channel: feed.name, after: after ?? 0, id }));
     }
     if (plan.state) sb.channel(plan.state).state.on("change", (change) => this.changed(change));
+  }
+
+  /** Does what a reload of a page does. */
+  async reload() {
+    const closing = this.sb;
+    this.sb = undefined;
+    this.report("disconnected");
+    await closing.close();
+    this.open();
+  }
+
+  handle(data, { id, channel }) {
+    const { slowEvery, slowTime } = this.plan;
+    this.report("message", { channel, id, stream: data.stream, n: data.n });
+    if (slowEvery && ++this.handled % slowEvery === 0) return new Promise((done) => setTimeout(done, slowTime));
   }
 
   report(event, more) {
@@ -76,6 +94,7 @@ const later = new Error("later");
 
 const commands = {
   start: (plan) => clients.set(plan.client, new Client(plan)),
+  reload: (client) => clients.get(client).reload(),
   leave: (client) => clients.get(client).sb.close(),
   held: () => {
     for (const client of clients.values()) {

@@ -57,7 +57,7 @@ type sdkClient struct {
 	connected bool // it has been; used by handle only
 
 	mu     sync.Mutex // guards the fields below
-	leaves bool       // it was told to
+	leaves bool       // it has received the command leave
 	err    error      // the first failure
 	fields map[string]state.Shown
 }
@@ -98,6 +98,13 @@ func (s *sdkClient) run(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
+}
+
+// reload replaces the client by another one with its storage, as the reload of a page does.
+func (s *sdkClient) reload() {
+	if err := s.process.send("reload", s.client.clientSpec.client); err != nil {
+		s.fail(err)
+	}
 }
 
 // awaitReady waits until all subscriptions were confirmed.

@@ -25,26 +25,31 @@ var sdkNeeds = []struct{ path, from string }{
 	{"internal/e2e/js/node_modules/ws/package.json", ".ci/install installs it"},
 }
 
-// findSDK returns the path of the script. The error says what it lacks.
+// findSDK returns the path of the script.
 func findSDK(ctx context.Context) (string, error) {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("go env GOMOD: %w", err)
 	}
 	root := filepath.Dir(string(bytes.TrimSpace(mod)))
+	return filepath.Join(root, sdkScript), checkSDK(root)
+}
+
+// checkSDK returns an error that says what the script lacks.
+func checkSDK(root string) error {
 	var missing []error
 	if _, err := exec.LookPath("node"); err != nil {
-		missing = append(missing, fmt.Errorf("%w; .ci/install installs it", err))
+		missing = append(missing, fmt.Errorf("%w: .ci/install installs it", err))
 	}
 	for _, need := range sdkNeeds {
 		if _, err := os.Stat(filepath.Join(root, need.path)); err != nil {
-			missing = append(missing, fmt.Errorf("%w; %s", err, need.from))
+			missing = append(missing, fmt.Errorf("%w: %s", err, need.from))
 		}
 	}
 	if err := errors.Join(missing...); err != nil {
-		return "", fmt.Errorf("the clients of client/js cannot run: %w", err)
+		return fmt.Errorf("the clients of client/js cannot run: %w", err)
 	}
-	return filepath.Join(root, sdkScript), nil
+	return nil
 }
 
 // sdkProcess is the Node process with all clients of client/js of a scenario.

@@ -26,6 +26,7 @@ type testbed struct {
 	janitor     *janitor
 	clientSpecs []clientSpec
 	sdk         *sdkProcess // runs the clients of client/js
+	keptInJS    int         // messages that these have handled and Redis holds
 	clients     []*testClient
 	ghosts      []*ghost
 	watchers    []*watcher

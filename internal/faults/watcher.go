@@ -112,8 +112,8 @@ func (w *watcher) subscribeAll(ctx context.Context) error {
 
 // readMembers reads all pages of a channel's members into the journal.
 func (w *watcher) readMembers(ctx context.Context, key viewKey) error {
+	var names []string
 	for cursor := ""; ; {
-		var names []string
 		req := wire.Request{Type: wire.TypePresence, Channel: key.channel, Cursor: cursor, Limit: pageLimit}
 		err := w.call(ctx, req, func(ev wire.Event) {
 			names, cursor = append(names, memberNames(ev.Clients)...), ev.Next

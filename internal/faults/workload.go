@@ -45,6 +45,7 @@ type clientSpec struct {
 	state        string // the channel whose state it follows and changes, "" for none
 	role         role
 	listener     listener
+	reloads      bool // every few seconds; only for javaScript
 }
 
 // scale is the size of the load.
@@ -70,6 +71,7 @@ const (
 // newClientSpecs returns the clients. Of 100 clients, percent have the role special.
 func newClientSpecs(s scale, special role, percent int) []clientSpec {
 	var specs []clientSpec
+	inJS := 0 // clients in JavaScript
 	for i := range s.Clients {
 		c := clientSpec{
 			client: fmt.Sprintf("user-%d/device-%d", i/devicesPerUser, i), user: fmt.Sprintf("user-%d", i/devicesPerUser),
@@ -88,6 +90,10 @@ func newClientSpecs(s scale, special role, percent int) []clientSpec {
 			c.role = reconnecting
 		case i%10 == 3:
 			c.role = slow
+		}
+		if c.listener == javaScript {
+			inJS++
+			c.reloads = inJS%4 == 2 // none of these is slow: a handler that is running at a reload runs again
 		}
 		specs = append(specs, c)
 	}
