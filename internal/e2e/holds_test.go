@@ -129,13 +129,18 @@ func (s *sale) buy(ctx context.Context, b *buyer) error {
 	}
 }
 
-// run lets all buyers buy at once. It calls halfway when half of the seats are held.
-func (s *sale) run(ctx context.Context, t *testing.T, seller *instance, buyers []*buyer, halfway func()) {
+// open opens the sale.
+func (s *sale) open(ctx context.Context, t *testing.T, seller *instance) {
 	t.Helper()
 	body := fmt.Sprintf(`{"seats":["S1..S%d"],"durable":%t}`, placeCount, s.durable)
 	if status, text := call(ctx, t, seller, http.MethodPut, "/v1/holds/"+s.show, body); status != http.StatusOK {
 		t.Fatalf("PUT: %d %s", status, text)
 	}
+}
+
+// run lets all buyers buy at once. It calls fault when this number of holds was acknowledged.
+func (s *sale) run(ctx context.Context, t *testing.T, buyers []*buyer, acknowledged int, fault func()) {
+	t.Helper()
 	var done atomic.Int64
 	for _, b := range buyers {
 		go func() {
@@ -148,9 +153,42 @@ func (s *sale) run(ctx context.Context, t *testing.T, seller *instance, buyers [
 			})
 		}()
 	}
-	s.await(ctx, t, func() bool { return len(s.holds) >= placeCount/2 })
-	halfway()
+	s.await(ctx, t, func() bool { return len(s.holds) >= acknowledged })
+	fault()
 	s.await(ctx, t, func() bool { return done.Load() == int64(len(buyers)) })
+}
+
+// runWithoutReplica is run with a replica that has no link to the master: no hold may be
+// acknowledged. When half of the places are held, the master is killed, and the replica takes over
+// without these holds.
+func (s *sale) runWithoutReplica(ctx context.Context, t *testing.T, seller *instance, buyers []*buyer, sentinel *redistest.Sentinel) {
+	t.Helper()
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	master, err := sentinel.Master(ctx)
+	must(err)
+	replica, err := sentinel.Replica(ctx)
+	must(err)
+	must(replica.Detach(ctx))
+	s.run(ctx, t, buyers, 0, func() {
+		await.True(t, "half of the places are held", func() bool { return s.status(ctx, t, seller).Held >= placeCount/2 })
+		master.Kill()
+		must(sentinel.Rejoin(ctx, master))
+		must(replica.Attach(ctx))
+	})
+}
+
+// status returns the resource, as it is stored.
+func (s *sale) status(ctx context.Context, t *testing.T, b *instance) (status hold.Resource) {
+	t.Helper()
+	_, text := call(ctx, t, b, http.MethodGet, "/v1/holds/"+s.show, "")
+	if err := json.Unmarshal([]byte(text), &status); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return status
 }
 
 // await waits until done returns true. A failure of any buyer ends the test at once.
@@ -209,10 +247,8 @@ func (s *sale) check(ctx context.Context, t *testing.T, b *instance, states map[
 		}
 		count[want]++
 	}
-	var status hold.Resource
-	_, text := call(ctx, t, b, http.MethodGet, "/v1/holds/"+s.show, "")
-	if err := json.Unmarshal([]byte(text), &status); err != nil || status.Sold != count["sold"] || status.Held != count["held"] {
-		t.Errorf("stored is %s, want %d sold and %d held", text, count["sold"], count["held"])
+	if status := s.status(ctx, t, b); status.Sold != count["sold"] || status.Held != count["held"] {
+		t.Errorf("stored is %+v, want %d sold and %d held", status, count["sold"], count["held"])
 	}
 	fold, most, used := fieldIDs{}, 0, map[string]bool{}
 	log := readLog(ctx, t, b, "hold:"+s.show)
@@ -246,8 +282,9 @@ func (s *sale) check(ctx context.Context, t *testing.T, b *instance, states map[
 
 // TestHolds lets 1,000 clients hold 100 seats of two shows on three brokers over Redis with a
 // replica. When half of the seats of the first show are held, a broker is killed. In the second
-// show, whose holds are durable, the master is killed, and its replica takes over. Each answer that
-// a client or the backend got must be true at the end.
+// show, whose holds are durable, the replica first loses its link to the master. The master is then
+// killed with holds that only it has, and the replica takes over. Each answer that a client or the
+// backend got must be true at the end.
 func TestHolds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
@@ -258,23 +295,15 @@ func TestHolds(t *testing.T) {
 	logf("all buyers are connected")
 
 	first := newSale("first", false)
-	first.run(ctx, t, d.brokers[0], buyers, func() { d.brokers[1].end(ctx, t, syscall.SIGKILL) })
+	first.open(ctx, t, d.brokers[0])
+	first.run(ctx, t, buyers, placeCount/2, func() { d.brokers[1].end(ctx, t, syscall.SIGKILL) })
 	first.check(ctx, t, d.brokers[2], first.change(ctx, t, d.brokers[0], buyers))
 	logf("a broker was killed: %d holds, %d buyers refused, %d calls repeated", len(first.holds), first.refused, first.repeated)
 
 	second := newSale("second", true)
-	second.run(ctx, t, d.brokers[0], buyers, func() {
-		master, err := sentinel.Master(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		master.Kill()
-		logf("the master was killed")
-		if err := sentinel.Rejoin(ctx, master); err != nil {
-			t.Fatal(err)
-		}
-		logf("the replica has taken over, and the former master is its replica")
-	})
+	second.open(ctx, t, d.brokers[0])
+	second.runWithoutReplica(ctx, t, d.brokers[0], buyers, sentinel)
+	logf("the master was killed, and the replica has taken over without its holds")
 	second.check(ctx, t, d.brokers[2], second.change(ctx, t, d.brokers[0], buyers))
 	logf("the master was killed: %d durable holds, %d buyers refused, %d calls repeated", len(second.holds), second.refused, second.repeated)
 	for _, b := range []*instance{d.brokers[0], d.brokers[2]} {

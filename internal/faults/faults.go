@@ -113,7 +113,7 @@ func killMaster(ctx context.Context, tb *testbed) error {
 	if err != nil {
 		return err
 	}
-	if err := p.detachReplica(ctx); err != nil {
+	if err := p.replica.Detach(ctx); err != nil {
 		return err
 	}
 	all := func(*testClient) bool { return true }

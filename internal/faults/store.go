@@ -110,24 +110,14 @@ func (s *store) failoverPair(ctx context.Context, index int) (p failoverPair, er
 	return p, errors.New("this topology has no replica")
 }
 
-// detachReplica makes the replica fall behind: it ends the replica's link to the master and sets a
-// wrong password for it. Stopping the replica is not enough, because it would later find in its
-// socket all that the master had sent.
-func (p failoverPair) detachReplica(ctx context.Context) error {
-	if err := p.replica.Do(ctx, "config", "set", "masterauth", "wrong").Err(); err != nil {
-		return err
-	}
-	return p.replica.Do(ctx, "client", "kill", "type", "master").Err()
-}
-
 // awaitFailover waits until the replica is master, and restarts the old master as its replica. It
-// clears the wrong password that detachReplica has set: if the machine stalls for a second, the
-// Sentinels fail over again, and the new master must then be able to replicate.
+// lets the new master replicate again: if the machine stalls for a second, the Sentinels fail over
+// once more.
 func (s *store) awaitFailover(ctx context.Context, p failoverPair) error {
 	if err := retry(ctx, func() error { return isMaster(ctx, p.replica) }); err != nil {
 		return err
 	}
-	if err := p.replica.Do(ctx, "config", "set", "masterauth", "").Err(); err != nil {
+	if err := p.replica.Attach(ctx); err != nil {
 		return err
 	}
 	if s.sentinel == nil {

@@ -31,3 +31,19 @@ func (s *Server) Pause() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Resume continues a paused process.
 func (s *Server) Resume() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Detach ends a replica's link to its master, and keeps it from getting another one until Attach.
+// What the master stores from then on dies with it. Pause is not enough for that: a resumed replica
+// finds in its socket all that the master had sent.
+func (s *Server) Detach(ctx context.Context) error {
+	if err := s.Do(ctx, "config", "set", "masterauth", "wrong").Err(); err != nil {
+		return err
+	}
+	return s.Do(ctx, "client", "kill", "type", "master").Err()
+}
+
+// Attach ends the effect of Detach. Call it after the replica was promoted, too: it may become a
+// replica again.
+func (s *Server) Attach(ctx context.Context) error {
+	return s.Do(ctx, "config", "set", "masterauth", "").Err()
+}
