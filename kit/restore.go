@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -51,7 +52,8 @@ const (
 
 // Restore returns a round of a janitor that finds documents without a card by their channels. A
 // failover of the store may have lost cards and due lists that it had acknowledged. The round only
-// notes the documents on the due list: the brokers do the rest.
+// notes the documents on the due list: the brokers do the rest. It counts those that it noted, so a
+// quiet system logs nothing.
 func Restore(o CheckOptions, r Restored) task.Round {
 	return task.Round{Name: r.Name, Every: restoreEvery, Do: func(ctx context.Context) (restored int, err error) {
 		ids := make([]string, 0, restoreBatch)
@@ -67,20 +69,22 @@ func Restore(o CheckOptions, r Restored) task.Round {
 				}
 			}
 			if len(ids) == restoreBatch {
-				n, err := o.scheduleMissing(ctx, r.In, ids)
+				n, err := o.scheduleMissing(ctx, r, ids)
 				if restored += n; err != nil {
 					return restored, err
 				}
 				ids = ids[:0]
 			}
 		}
-		n, err := o.scheduleMissing(ctx, r.In, ids)
+		n, err := o.scheduleMissing(ctx, r, ids)
 		return restored + n, err
 	}}
 }
 
-// scheduleMissing makes the ids without a card due after a time, and returns their number.
-func (o CheckOptions) scheduleMissing(ctx context.Context, in time.Duration, ids []string) (int, error) {
+// scheduleMissing makes the documents that have fields and no card due, and returns their number. A
+// document that has ended has neither: its channel is listed until the records of the owners of its
+// fields have ended, too.
+func (o CheckOptions) scheduleMissing(ctx context.Context, r Restored, ids []string) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
@@ -88,14 +92,26 @@ func (o CheckOptions) scheduleMissing(ctx context.Context, in time.Duration, ids
 	if err != nil {
 		return 0, err
 	}
-	var missing []string
+	var reads []queue.StateRead
 	for i, c := range cards {
 		if c.ID == "" {
-			missing = append(missing, ids[i])
+			reads = append(reads, queue.StateRead{Channel: r.Prefix + ids[i], Limit: 1})
+		}
+	}
+	if len(reads) == 0 {
+		return 0, nil
+	}
+	var missing []string
+	for i, o := range o.States.ReadStates(ctx, reads) {
+		if o.Err != nil {
+			return 0, fmt.Errorf("read the state of %s: %w", reads[i].Channel, o.Err)
+		}
+		if len(o.Value.Fields) > 0 {
+			missing = append(missing, strings.TrimPrefix(reads[i].Channel, r.Prefix))
 		}
 	}
 	if len(missing) == 0 {
 		return 0, nil
 	}
-	return len(missing), o.Index.Schedule(ctx, in, missing...)
+	return len(missing), o.Index.Schedule(ctx, r.In, missing...)
 }

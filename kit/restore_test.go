@@ -10,13 +10,26 @@ import (
 	"time"
 
 	"switchboard/kit/index"
+	"switchboard/queue"
 )
 
-// channelList is States whose channels are known. The reads of their states are not used here.
+// channelList is States whose channels are known.
 type channelList struct {
-	StateReader
-	names []string
-	err   error // of the list, after the names
+	names   []string
+	err     error           // of the list, after the names
+	ended   map[string]bool // channels without fields
+	readErr error           // of each read
+}
+
+// ReadStates implements StateReader.
+func (l channelList) ReadStates(_ context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage] {
+	pages := make([]queue.Outcome[queue.StatePage], len(reads))
+	for i, read := range reads {
+		if pages[i].Err = l.readErr; !l.ended[read.Channel] {
+			pages[i].Value.Fields = make([]queue.NamedField, 1)
+		}
+	}
+	return pages
 }
 
 // StateChannels implements States.
@@ -33,15 +46,19 @@ func (l channelList) StateChannels(context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// TestRestore has more documents than a batch, of which every other one has a card.
+// TestRestore has more documents than a batch, of which every other one has a card. Some of the
+// others have ended.
 func TestRestore(t *testing.T) {
 	ctx := t.Context()
 	lists := index.NewMemory()
-	channels := channelList{names: []string{"other:1"}}
+	channels := channelList{names: []string{"other:1"}, ended: map[string]bool{}}
 	var want []string
 	for i := range 2*restoreBatch + 10 {
 		id := fmt.Sprintf("d%03d", i)
 		channels.names = append(channels.names, "doc:"+id)
+		if channels.ended["doc:"+id] = i%10 == 0; i%10 == 0 {
+			continue
+		}
 		if i%2 == 0 {
 			want = append(want, id)
 		} else if err := lists.Put(ctx, index.Card{ID: id, Version: 1, Lists: map[string]int64{"all": 0}}); err != nil {
@@ -75,7 +92,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreFails: an error of the list of channels, and of the call for others, ends the round.
+// TestRestoreFails: an error of the list of channels, of a read, or of the call for others ends the
+// round.
 func TestRestoreFails(t *testing.T) {
 	broken := errors.New("the store does not answer")
 	for _, c := range []struct {
@@ -83,6 +101,7 @@ func TestRestoreFails(t *testing.T) {
 		other  func(context.Context, string) error
 	}{
 		{channelList{err: broken}, nil},
+		{channelList{names: []string{"doc:1"}, readErr: broken}, nil},
 		{channelList{names: []string{"other:1"}}, func(context.Context, string) error { return broken }},
 	} {
 		o := CheckOptions{Index: index.NewMemory(), States: c.states}

@@ -122,6 +122,25 @@ func TestRestore(t *testing.T) {
 		return err == nil && len(found) == 0
 	})
 	w.wantList("", "a b")
+	if n, err := room.Restore(o).Do(t.Context()); n != 0 || err != nil {
+		t.Errorf("restored %d rooms, %v, though nothing is lost", n, err)
+	}
+	for _, id := range []string{"a", "b"} {
+		if err := w.rooms[0].Delete(t.Context(), id, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.settle()
+	listed := false
+	for channel, err := range w.states.StateChannels(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = listed || channel == room.Channel("a")
+	}
+	if n, err := room.Restore(o).Do(t.Context()); n != 0 || err != nil || !listed {
+		t.Errorf("restored %d rooms that have ended, %v; their channels are listed: %t", n, err, listed)
+	}
 }
 
 var _ room.Events = (*events.Recorder)(nil)
