@@ -190,8 +190,21 @@ func (why reason) text(r *Rule, channel string) string {
 // itself. In an open broker every client may follow every user. Otherwise the token must grant
 // presence on $user:<name>.
 func (s *Set) MayFollow(subject Subject, user string) bool {
-	return s.defaultRule != nil && s.defaultRule.Presence&Anyone != 0 || subject.User != "" && subject.User == user ||
-		subject.Grants.allows(Presence, wire.UserChannelPrefix+user)
+	allowed, _ := s.DecideFollow(subject, user)
+	return allowed
+}
+
+// DecideFollow is MayFollow, and explains the decision in a text for people, like Decide.
+func (s *Set) DecideFollow(subject Subject, user string) (allowed bool, why string) {
+	switch {
+	case s.defaultRule != nil && s.defaultRule.Presence&Anyone != 0:
+		return true, "every client may follow every user"
+	case subject.User != "" && subject.User == user:
+		return true, "a user may follow itself"
+	case subject.Grants.allows(Presence, wire.UserChannelPrefix+user):
+		return true, "the token grants presence on the channel"
+	}
+	return false, "only the user itself may follow it, and clients whose token grants presence on the channel"
 }
 
 // resolve returns the rule of a channel and byRule, or why the channel is closed.

@@ -5,10 +5,12 @@ package rights
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"switchboard/broker/auth"
 	"switchboard/broker/namespace"
+	"switchboard/internal/wire"
 )
 
 // Rules are the access rules of a broker.
@@ -76,7 +78,7 @@ func (r Rules) Explain(q Query) (Answer, error) {
 		}
 	}
 	for _, action := range namespace.Actions {
-		allowed, why := r.Namespaces.Decide(subject, action, q.Channel)
+		allowed, why := r.decide(subject, action, q.Channel)
 		a.Rights = append(a.Rights, Right{action.String(), Decision{allowed, why}})
 	}
 	if rule := r.Namespaces.For(q.Channel); rule != nil {
@@ -86,6 +88,16 @@ func (r Rules) Explain(q Query) (Answer, error) {
 		a.Fields = append(a.Fields, r.field(subject, q.Channel, field))
 	}
 	return a, nil
+}
+
+// decide decides whether the client may do the action. A client subscribes to $user:<name> to follow
+// a user.
+func (r Rules) decide(subject namespace.Subject, action namespace.Action, channel string) (allowed bool, why string) {
+	user, follows := strings.CutPrefix(channel, wire.UserChannelPrefix)
+	if follows && action == namespace.Subscribe && wire.CheckName("user", user) == nil {
+		return r.Namespaces.DecideFollow(subject, user)
+	}
+	return r.Namespaces.Decide(subject, action, channel)
 }
 
 // connect decides whether a client without a token may connect, or one with a token of the user.

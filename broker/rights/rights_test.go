@@ -83,6 +83,22 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainUser: a client subscribes to $user:<name> to follow a user.
+func TestExplainUser(t *testing.T) {
+	granted := sign(t, jwt.MapClaims{"sub": "bob", "channels": map[string]string{"$user:amy": "presence"}})
+	for _, c := range []struct {
+		query  Query
+		rights string
+	}{
+		{Query{User: "bob", Channel: "$user:bob"}, "subscribe"}, {Query{User: "bob", Channel: "$user:amy"}, ""},
+		{Query{Token: granted, Channel: "$user:amy"}, "subscribe"}, {Query{Channel: "$user:amy"}, ""}, {Query{User: "bob", Channel: "$user:"}, ""},
+	} {
+		if a, err := rules(t).Explain(c.query); err != nil || allowed(a) != c.rights || a.Rights[0].Why == "" {
+			t.Errorf("%+v: %+v, %v", c.query, a.Rights, err)
+		}
+	}
+}
+
 func TestExplainFields(t *testing.T) {
 	a, err := rules(t).Explain(Query{User: "bob", Channel: "room:7", Fields: []string{"seat/A1", "$turn", "turn"}})
 	if err != nil || len(a.Fields) != 3 {
