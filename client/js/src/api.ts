@@ -51,6 +51,8 @@ export class Api {
     const url = `${this.urls[at % this.urls.length]}${path}?${search}`.replace(/\?$/, "");
     let response: Response;
     let text: string;
+    const abort = new AbortController(); // React Native has no AbortSignal.timeout
+    const timer = setTimeout(() => abort.abort(), (this.options.timeout ?? 10_000) + wait);
     try {
       response = await (this.options.fetch ?? fetch)(url, {
         method,
@@ -60,12 +62,15 @@ export class Api {
           ...headers,
         },
         body: body === undefined ? null : JSON.stringify(body),
-        signal: AbortSignal.timeout((this.options.timeout ?? 10_000) + wait),
+        signal: abort.signal,
       });
       text = await response.text();
     } catch (error) {
       this.next(at);
-      throw new SwitchboardError("lost", `${method} ${path}: ${String(error)}`, {}, error);
+      const why = abort.signal.aborted ? "no answer in time" : String(error);
+      throw new SwitchboardError("lost", `${method} ${path}: ${why}`, {}, error);
+    } finally {
+      clearTimeout(timer);
     }
     const answer = parse(text) as { error?: Partial<Incoming>; results?: unknown } | undefined;
     if (response.ok && answer !== undefined) return answer as Answer;

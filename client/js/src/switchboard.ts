@@ -312,7 +312,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     if (code === "expired" || code === "unauthorized") reconnect = this._tokens._refused(code === "expired");
     if (code === "superseded" && (this._o.client ?? "auto") === "auto" && !this._tokens._namesClient) {
       // Another tab has a copy of this one's storage. This client becomes another one. With a token
-      // for one client it cannot: the two would supersede each other for ever.
+      // for one client it cannot: the two would supersede each other without end.
       this._saved!.name = undefined;
       reconnect = true;
     }

@@ -39,3 +39,18 @@ test("the token function of a login that has ended says so", async () => {
   status = 401;
   await assert.rejects(session.token(), SignedOutError);
 });
+
+test("a call without an answer in time is lost, also where AbortSignal has no timeout", async () => {
+  mock.method(AbortSignal, "timeout", () => {
+    throw new TypeError("not a function");
+  });
+  const backend = new Backend("http://a", {
+    retryFor: 0,
+    timeout: 500,
+    fetch: (_, init) => new Promise((_, reject) => init!.signal!.addEventListener("abort", () => reject(new Error()))),
+  });
+  const lost = assert.rejects(backend.servers(), { code: "lost", message: "GET /v1/servers: no answer in time" });
+  tick(500);
+  await lost;
+  mock.restoreAll();
+});

@@ -117,7 +117,7 @@ test("the name that another token gave is not sent with a token for one client",
   assert.equal(FakeSocket.last.connect({ client: "zoë/phone" }).client, undefined);
 });
 
-test("two tabs with a token for one client do not supersede each other for ever", async () => {
+test("two tabs with a token for one client do not supersede each other without end", async () => {
   const { sb } = await dialled({ token: token(300, 0, { client: "phone" }) });
   FakeSocket.last.connect({ client: "zoë/phone" });
   FakeSocket.last.end(4002);
