@@ -61,7 +61,7 @@ export declare class Backend {
         connections: number;
         users: {
             user: string;
-            clients: number;
+            clients: string[];
         }[];
         cursor?: string;
     }>;

@@ -92,7 +92,7 @@ export class Backend {
   /** The users that are online. */
   users(
     query: Page = {},
-  ): Promise<{ count: number; connections: number; users: { user: string; clients: number }[]; cursor?: string }> {
+  ): Promise<{ count: number; connections: number; users: { user: string; clients: string[] }[]; cursor?: string }> {
     return this.call("GET", "/v1/users", { query });
   }
 

@@ -120,7 +120,7 @@ export async function backend(headers: Headers, body: string): Promise<void> {
   ]);
   // @ts-expect-error: a push needs a target
   await backend.push({ data: 1 });
-  console.log((await backend.kit.createRoom({ mode: "battle" })).id, (await backend.users()).count);
+  console.log((await backend.kit.createRoom({ mode: "battle" })).id, (await backend.users()).users[0]?.clients.join());
   const token: string = await signToken("secret", { sub: "amy", channels: { "chat:1": "sub pub" } }, { expiresIn: 60 });
   console.log(token);
   const { events } = await parseSigned("secret", headers, body);
