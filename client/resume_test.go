@@ -120,6 +120,34 @@ func TestSubscribeSurvivesALostConnection(t *testing.T) {
 	})
 }
 
+// TestSubscribeFromAnotherPosition: the broker continues a subscription that it has, so the client
+// ends it first.
+func TestSubscribeFromAnotherPosition(t *testing.T) {
+	forEachTransport(t, nil, func(s *scenario) {
+		p, _ := s.accept()
+		s.subscribe(p, 8)
+		done := make(chan string)
+		go func() {
+			got, err := s.client.Subscribe(s.Context(), "news", SubscribeOptions{After: new(int64(4))})
+			done <- fmt.Sprint(got, err)
+		}()
+		end := p.expect(wire.TypeUnsubscribe)
+		p.sendf(`{"type":"message","channel":"news","id":9,"data":1}`) // of the subscription that ends
+		p.answer(end, `{"type":"unsubscribed","channel":"news"}`)
+		req := p.expect(wire.TypeSubscribe)
+		if req.After == nil || *req.After != 4 {
+			s.Fatalf("subscribed again with %+v, want after 4", req)
+		}
+		p.answer(req, `{"type":"subscribed","channel":"news","id":4,"recovered":true}`)
+		p.sendf(`{"type":"message","channel":"news","id":5,"data":1}`)
+		p.sendf(`{"type":"message","channel":"news","id":9,"data":1}`)
+		s.wantCallbacks("[news:5 news:9]")
+		if got := <-done; got != "{news 4 true} <nil>" {
+			s.Fatal(got)
+		}
+	})
+}
+
 func TestUnsubscribeSurvivesReconnects(t *testing.T) {
 	forEachTransport(t, nil, func(s *scenario) {
 		p, _ := s.accept()

@@ -12,7 +12,8 @@ import (
 // SubscribeOptions configures a subscription.
 type SubscribeOptions struct {
 	// After is the last id that the caller has seen; a pointer to 0 is the beginning of the channel.
-	// Zero (nil) means to start now, or to continue an existing subscription.
+	// Zero (nil) means to start now, or to continue an existing subscription. Otherwise an existing
+	// subscription ends first, and with it the fields that only this client owns in the channel.
 	After *int64
 	// State also subscribes to the fields of the channel: see Client.Fields, OnFields and
 	// Message.Changes. Zero means that only the data of messages arrives.
@@ -158,6 +159,10 @@ func (c *Client) addSubscriptionLocked(channel string, opts SubscribeOptions, af
 	}
 	sub.opts = opts
 	if after != nil {
+		if c.session != nil && (sub.active || sub.pending != nil && sub.pending.sent) {
+			// The broker ignores the position in a subscribe for a channel that the connection has.
+			c.submitLocked(wire.Request{Type: wire.TypeUnsubscribe, Channel: channel})
+		}
 		sub.pos, sub.active = position{id: *after, known: true}, false
 		sub.missedLocked()
 	}
