@@ -6,6 +6,8 @@ export interface ChannelInfo {
   subscribers: number;
   id: number;
   messages: number;
+  /** An instance did not answer: the numbers are lower bounds. */
+  partial?: boolean;
 }
 
 export interface HistoryPage {
@@ -20,7 +22,8 @@ export interface HistoryPage {
 export interface PresencePage {
   channel: string;
   count: number;
-  users: number;
+  /** The number of different users. Only the first page has it. */
+  users?: number;
   clients: Member[];
   next?: string;
 }
