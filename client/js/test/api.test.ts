@@ -35,7 +35,6 @@ test("the token function of a login that has ended says so", async () => {
     fetch: async () => answer(status, status === 200 ? login : refusal),
   }).resume("r");
   assert.equal(await session.token(), "t");
-  tick(70_000);
   status = 401;
   await assert.rejects(session.token(), SignedOutError);
 });
@@ -53,4 +52,25 @@ test("a call without an answer in time is lost, also where AbortSignal has no ti
   tick(500);
   await lost;
   mock.restoreAll();
+});
+
+test("a login gives each token once; its own calls use the token while it is fresh", async () => {
+  const calls: string[] = [];
+  let n = 0;
+  const session = await new Accounts("http://a", {
+    fetch: async (url, init) => {
+      const { pathname } = new URL(url as string);
+      calls.push(pathname.slice("/v1/accounts/".length));
+      if (pathname.endsWith("/me"))
+        return answer(200, { id: new Headers(init!.headers as Record<string, string>).get("Authorization") });
+      return answer(200, { account: { id: "u1" }, token: `t${++n}`, expires_in: 100, renewal: "r" });
+    },
+  }).resume("r");
+  // A Switchboard asks again when a token is refused, also if it is fresh by the device's clock.
+  assert.deepEqual([await session.token(), await session.token()], ["t1", "t2"]);
+  assert.equal((await session.me()).id, "Bearer t2");
+  tick(70_000);
+  assert.equal((await session.me()).id, "Bearer t3");
+  assert.equal(await session.token(), "t3");
+  assert.deepEqual(calls, ["renew", "renew", "me", "renew", "me"]);
 });

@@ -61,7 +61,8 @@ export declare class Session {
     account: Account;
     constructor(api: Api, options: AccountsOptions);
     /**
-     * A token that is valid, renewed if it is not for long. Give it to Switchboard. It rejects with a
+     * The token function of a Switchboard. It returns the token of the login once, and then a new one
+     * each time: a Switchboard asks when the last one is no longer accepted. It rejects with a
      * SignedOutError if the login has ended; a Switchboard then closes.
      */
     token(): Promise<string>;

@@ -99,6 +99,7 @@ export class Session {
   account!: Account;
   private answer!: LoginAnswer;
   private renewAt = 0;
+  private given = false; // `token` has returned the token
   private renewing: Promise<void> | undefined;
 
   constructor(
@@ -107,16 +108,19 @@ export class Session {
   ) {}
 
   /**
-   * A token that is valid, renewed if it is not for long. Give it to Switchboard. It rejects with a
+   * The token function of a Switchboard. It returns the token of the login once, and then a new one
+   * each time: a Switchboard asks when the last one is no longer accepted. It rejects with a
    * SignedOutError if the login has ended; a Switchboard then closes.
    */
   async token(): Promise<string> {
     try {
-      if (Date.now() >= this.renewAt) await this.renew();
+      if (this.given) await this.renew();
+      else await this.renewIfOld();
     } catch (error) {
       if ((error as SwitchboardError).code === "unauthorized") throw new SignedOutError((error as Error).message);
       throw error;
     }
+    this.given = true;
     return this.answer.token;
   }
 
@@ -156,12 +160,18 @@ export class Session {
   /** @internal */
   async adopt(answer: LoginAnswer): Promise<void> {
     this.answer = answer;
+    this.given = false;
     this.account = answer.account;
     this.renewAt = Date.now() + answer.expires_in * 700;
     await this.options.onRenewal?.(answer.renewal);
   }
 
+  private async renewIfOld(): Promise<void> {
+    if (Date.now() >= this.renewAt) await this.renew();
+  }
+
   private async call<Answer>(method: string, path: string, body?: object): Promise<Answer> {
-    return this.api.call<Answer>(method, `/v1/accounts/me${path}`, { body, key: await this.token() });
+    await this.renewIfOld();
+    return this.api.call<Answer>(method, `/v1/accounts/me${path}`, { body, key: this.answer.token });
   }
 }
