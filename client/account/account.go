@@ -117,14 +117,14 @@ func (a *Accounts) Login(ctx context.Context, c Credentials) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account: the broker's challenge: %w", err)
 	}
-	s, err := a.begin(ctx, "/login", map[string]string{"challenge": challenge.Challenge, "message": final, "client": c.Client})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := conversation.Step(s.answer.Message); err != nil {
-		return nil, fmt.Errorf("account: the broker has not proved that it knows the account: %w", err)
-	}
-	return s, nil
+	s := a.newSession()
+	body := map[string]string{"challenge": challenge.Challenge, "message": final, "client": c.Client}
+	return s, s.fetch(ctx, "/login", body, func(proof string) error {
+		if _, err := conversation.Step(proof); err != nil {
+			return fmt.Errorf("account: the broker has not proved that it knows the account: %w", err)
+		}
+		return nil
+	})
 }
 
 // LoginByPassword logs in by sending the password, which needs TLS.
@@ -139,9 +139,11 @@ func (a *Accounts) Resume(ctx context.Context, renewal string) (*Session, error)
 
 // begin makes a call whose answer is a session.
 func (a *Accounts) begin(ctx context.Context, path string, body any) (*Session, error) {
-	s := &Session{accounts: a, lock: make(chan struct{}, 1)}
-	return s, s.fetch(ctx, path, body)
+	s := a.newSession()
+	return s, s.fetch(ctx, path, body, func(string) error { return nil })
 }
+
+func (a *Accounts) newSession() *Session { return &Session{accounts: a, lock: make(chan struct{}, 1)} }
 
 // call makes a call and decodes the answer. A refusal is a *client.Error.
 func (a *Accounts) call(ctx context.Context, method, path, token string, body, into any) error {

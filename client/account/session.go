@@ -38,11 +38,15 @@ func (s *Session) acquire(ctx context.Context) error {
 
 func (s *Session) release() { <-s.lock }
 
-// fetch makes a call whose answer has new tokens.
-func (s *Session) fetch(ctx context.Context, path string, body any) error {
+// fetch makes a call whose answer has new tokens. They count if verify accepts the message in the
+// answer.
+func (s *Session) fetch(ctx context.Context, path string, body any, verify func(message string) error) error {
 	var next answer
 	begun := time.Now()
 	if err := s.accounts.call(ctx, http.MethodPost, path, "", body, &next); err != nil {
+		return err
+	}
+	if err := verify(next.Message); err != nil {
 		return err
 	}
 	life := time.Duration(next.ExpiresIn) * time.Second
@@ -83,7 +87,7 @@ func (s *Session) Token(ctx context.Context) (string, error) {
 }
 
 func (s *Session) renewLocked(ctx context.Context) error {
-	return s.fetch(ctx, "/renew", map[string]string{"renewal": s.answer.Renewal})
+	return s.fetch(ctx, "/renew", map[string]string{"renewal": s.answer.Renewal}, func(string) error { return nil })
 }
 
 // Renew exchanges the renewal token for new tokens. After an error without an answer of the broker,
