@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,4 +76,50 @@ func (a *app) completeFlag(c *cobra.Command, flag string, get names) {
 	if err := c.RegisterFlagCompletionFunc(flag, a.complete(get)); err != nil {
 		panic(err) // there is no such flag, which every test of the command finds
 	}
+}
+
+// collection is a list of the kit whose ids complete the first argument of commands.
+type collection struct{ list, id string }
+
+// collections are the lists by the path that precedes an id.
+var collections = map[string]collection{
+	"/v1/rooms":    {"rooms", "id"},
+	"/v1/holds":    {"resources", "resource"},
+	"/v1/accounts": {"accounts", "id"},
+}
+
+// completeKit completes the first argument of a command of the kit by the ids of its collection, and
+// an argument that is a user by the users that are online.
+func (a *app) completeKit(k kitCommand) completion {
+	path, _, _ := strings.Cut(k.path, "/{}")
+	from, listed := collections[path]
+	fixed := strings.Count(k.path, "{}")
+	_, placeholders, _ := strings.Cut(k.use, " ")
+	order := strings.Fields(placeholders)
+	ids := a.complete(func(ctx context.Context, sb *backend.Client, _ string) []string { return from.ids(ctx, sb, path) })
+	users := a.complete(a.userNames)
+	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		n := len(args)
+		switch {
+		case n == 0 && fixed > 0 && listed:
+			return ids(c, args, prefix)
+		case n < len(order) && strings.HasPrefix(order[n], "USER"), n >= len(order) && strings.HasSuffix(placeholders, "USER..."):
+			return users(c, args, prefix)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// ids returns the ids of the first page of a list.
+func (l collection) ids(ctx context.Context, sb *backend.Client, path string) (ids []string) {
+	var page map[string]json.RawMessage
+	var rows []map[string]any
+	_ = sb.Call(ctx, backend.Request{Method: getCall, Path: path}, &page) // without an answer there is no completion
+	_ = json.Unmarshal(page[l.list], &rows)
+	for _, row := range rows {
+		if id, ok := row[l.id].(string); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

@@ -78,7 +78,7 @@ func (a *app) kitCommand(k kitCommand) *cobra.Command {
 	}
 	_, placeholders, _ := strings.Cut(k.use, " ")
 	c := &cobra.Command{
-		Use: k.use, Short: k.short, Args: args(least, most, placeholders), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: k.use, Short: k.short, Args: args(least, most, placeholders), ValidArgsFunction: a.completeKit(k),
 	}
 	flags := c.Flags()
 	for _, f := range k.flags {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/client"
 	"switchboard/cmd/internal/proctest"
 )
 
@@ -169,5 +170,30 @@ func TestKitIsOff(t *testing.T) {
 	b := startBroker(t, nil)
 	if r := b.cli(t, "room", "list"); r.Code != exitNotFound || !strings.Contains(r.Stderr, "which systems of the kit it has") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestKitCompletion: the shells complete the ids of rooms, resources and accounts, and users.
+func TestKitCompletion(t *testing.T) {
+	b := startBroker(t, kitEnviron)
+	b.connect(t, client.Options{User: "amy", Client: "phone"}, "news")
+	b.ok(t, "room", "create", "default", "--id", "arena")
+	b.ok(t, "hold", "put", "play-7", "--seats", "A1..A3")
+	eventually(t, "the resource is in the list", func() bool { return strings.HasPrefix(b.cli(t, "hold", "list").Stdout, "play-7") })
+	for line, want := range map[string]string{
+		"room get -":            "arena",
+		"room join arena -":     "amy",
+		"room reserve a b -":    "amy",
+		"hold take -":           "play-7",
+		"account session get -": "amy",
+		"room kick arena -":     "",
+		"board rank -":          "",
+	} {
+		args := strings.Fields(line)
+		args[len(args)-1] = "" // the argument to complete
+		out := b.cli(t, append([]string{"__complete"}, args...)...).Stdout
+		if names, _, _ := strings.Cut(out, ":"); strings.TrimSpace(names) != want { // then follows a directive
+			t.Errorf("%s: %q, want %q", line, out, want)
+		}
 	}
 }
