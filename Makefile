@@ -2,6 +2,7 @@
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
+PROGRAMS = ./cmd/broker ./cmd/janitor ./cmd/switchboard
 
 .PHONY: run demo build js test check install-test-tools fuzz microbench bench bench-quick bench-million load faults test-deploy image packages clean
 
@@ -11,8 +12,8 @@ run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory; ARGS="--in
 demo: ## a broker in memory and a page to play with: rooms, a game, seats to buy, a scene (docs/demo.md)
 	$(GO) run ./cmd/demo
 
-build: ## bin/switchboard, bin/broker, bin/janitor and bin/demo
-	$(GO) build -trimpath -o bin/ ./cmd/...
+build: ## bin/switchboard, bin/broker and bin/janitor
+	$(GO) build -trimpath -o bin/ $(PROGRAMS)
 
 js: install-test-tools ## builds the committed dist folders of the JavaScript client, the console and the demo
 	for dir in client/js internal/console/web cmd/demo/web; do npm run --silent build --prefix $$dir || exit 1; done
@@ -58,7 +59,7 @@ test-deploy: ## the load balancers, the image, the packages and the chart with t
 	$(GO) test -tags deploy -timeout 40m ./deploy/...
 
 image: ## the container image "switchboard", by buildah, without a registry and a daemon
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o dist/image/bin/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o dist/image/bin/ $(PROGRAMS)
 	cp /etc/ssl/certs/ca-certificates.crt dist/image/
 	buildah bud --isolation=chroot --pull-never --target=prebuilt -f deploy/Dockerfile -t switchboard dist/image
 

@@ -59,6 +59,9 @@ func TestImage(t *testing.T) {
 			t.Errorf("the image has no %s: %v", want, list)
 		}
 	}
+	if len(list) != 4 {
+		t.Errorf("the image has more than the programs and the authorities: %v", list)
+	}
 	if slices.ContainsFunc(list, func(f string) bool { return strings.Contains(f, "sh") && strings.HasPrefix(f, "/bin") }) {
 		t.Errorf("the image has a shell: %v", list)
 	}

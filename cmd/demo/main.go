@@ -35,7 +35,12 @@ func main() {
 	flags := flag.NewFlagSet("demo", flag.ExitOnError)
 	address := flags.String("http", "127.0.0.1:8090", "address of the page; :8090 for all interfaces")
 	noOpen := flags.Bool("no-open", false, "print the address, and do not open the browser")
+	version := flags.Bool("version", false, "print the version")
 	_ = flags.Parse(os.Args[1:]) // it exits if there is an error
+	if *version {
+		fmt.Println("demo", setup.Version())
+		return
+	}
 	ctx, stop := setup.UntilSignal()
 	defer stop()
 	err := run(ctx, *address, os.Stderr, func(url string) {
