@@ -84,6 +84,10 @@ func TestRooms(t *testing.T) {
 	if p := must(rooms.Patch(ctx, "7", backend.RoomPatch{Version: got.Version, Region: &region}))(t); p.Room.Region != "eu" {
 		t.Errorf("%+v", p)
 	}
+	quick := backend.RoomQuick{QuickOptions: room.QuickOptions{Mode: "default", Region: "us"}, User: "dan"}
+	if j, err := rooms.Quick(ctx, quick); err != nil || j.N != 1 || !j.Reserved {
+		t.Errorf("%+v, %v", j, err)
+	}
 	eventually(t, "the list has the room", func() (room.Page, error) {
 		return rooms.List(ctx, backend.RoomQuery{ListOptions: room.ListOptions{Region: "eu", Desc: true}, Owner: "carol"})
 	}, func(p room.Page) bool { return len(p.Rooms) == 1 && p.Rooms[0].Reserved == 2 })

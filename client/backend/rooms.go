@@ -57,6 +57,14 @@ type RoomJoin struct {
 	TTL      int64  `json:"ttl,omitempty"` // of a reservation, in seconds
 }
 
+// RoomQuick is a user that joins any open room of a mode. Without Client, a place is reserved.
+type RoomQuick struct {
+	room.QuickOptions
+	User   string `json:"user"`
+	Client string `json:"client,omitempty"` // the name of a connected client
+	TTL    int64  `json:"ttl,omitempty"`    // of a reservation, in seconds
+}
+
 // Joined is the result of a join.
 type Joined struct {
 	Room     string `json:"room"`
@@ -114,6 +122,12 @@ func (r Rooms) Reserve(ctx context.Context, id string, users []string, ttl time.
 // Join lets a user join a room.
 func (r Rooms) Join(ctx context.Context, id string, j RoomJoin) (joined Joined, err error) {
 	err = r.Call(ctx, Request{Method: http.MethodPost, Path: roomPath(id, "/join"), Body: j}, &joined)
+	return joined, err
+}
+
+// Quick lets a user join an open public room of a mode, or a new one.
+func (r Rooms) Quick(ctx context.Context, q RoomQuick) (joined Joined, err error) {
+	err = r.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/rooms/quick", Body: q}, &joined)
 	return joined, err
 }
 

@@ -89,7 +89,7 @@ var collections = map[string]collection{
 }
 
 // completeKit completes the first argument of a command of the kit by the ids of its collection, and
-// an argument that is a user by the users that are online.
+// an argument that is a user by the online users.
 func (a *app) completeKit(k kitCommand) completion {
 	path, _, _ := strings.Cut(k.path, "/{}")
 	from, listed := collections[path]
@@ -114,7 +114,7 @@ func (a *app) completeKit(k kitCommand) completion {
 func (l collection) ids(ctx context.Context, sb *backend.Client, path string) (ids []string) {
 	var page map[string]json.RawMessage
 	var rows []map[string]any
-	_ = sb.Call(ctx, backend.Request{Method: getCall, Path: path}, &page) // without an answer there is no completion
+	_ = sb.Call(ctx, backend.Request{Method: getCall, Path: path}, &page) // or else no completion
 	_ = json.Unmarshal(page[l.list], &rows)
 	for _, row := range rows {
 		if id, ok := row[l.id].(string); ok {

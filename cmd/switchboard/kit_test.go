@@ -57,6 +57,7 @@ func TestRooms(t *testing.T) {
 		{line: "room join 7 carol --nickname C", want: "n\t3\n"},
 		{line: "room join 7 dan --client dan/tab", code: exitNotFound, want: "not_found"},
 		{line: "room list --mode default --free 0", want: "7\tEpic Arena\tdefault\twaiting\t0\t3\t3\t"},
+		{line: "room quick default erin --region eu", want: "reserved\ttrue\n"},
 		{line: "room lock 7", want: "room.locked\ttrue\n"},
 		{line: "room unlock 7", want: "room.status\twaiting\n"},
 		{line: "room patch 7 --region eu --version 5", code: exitConflict, want: "its version is"},

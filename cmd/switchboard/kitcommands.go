@@ -61,6 +61,13 @@ func (a *app) roomCommand() *cobra.Command {
 			use: "join ROOM USER", short: "Lets a user join, or reserves a place", method: postCall, path: "/v1/rooms/{}/join", args: []string{"user"},
 			flags: []kitFlag{{"client", text, "the connected client; without it a place is reserved"}, {"nickname", text, "the nickname"}, {"ttl", seconds, "how long a place waits"}},
 		},
+		kitCommand{
+			use: "quick MODE USER", short: "Lets a user join an open room of a mode, or a new one", method: postCall, path: "/v1/rooms/quick", args: []string{"mode", "user"},
+			flags: []kitFlag{
+				{"client", text, "the connected client; without it a place is reserved"}, {"region", text, "only this region"},
+				{"nickname", text, "the nickname"}, {"ttl", seconds, "how long a place waits"},
+			},
+		},
 		kitCommand{use: "leave ROOM USER", short: "Ends the membership of a user", method: postCall, path: "/v1/rooms/{}/leave", args: []string{"user"}},
 		kitCommand{use: "kick ROOM N", short: "Removes player N", method: postCall, path: "/v1/rooms/{}/kick", args: []string{"n"}},
 		kitCommand{use: "lock ROOM", short: "Refuses new members", method: postCall, path: "/v1/rooms/{}/lock", body: map[string]any{"locked": true}},

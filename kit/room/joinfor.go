@@ -19,30 +19,37 @@ type JoinForRequest struct {
 	TTL int64 `json:"ttl,omitempty"`
 }
 
-// joinClient is the name of the call that joins for a client on the server of its connection.
-const joinClient = "room.join"
+// The names of the calls that join for a client on the server of its connection.
+const (
+	joinClient  = "room.join"
+	quickClient = "room.quick"
+)
 
 // JoinFor is Join for the client of a user, in the name of the backend: a private room needs no
 // code. Without a client it is Reserve for one user. A client that is not connected is not_found.
-func (r *Rooms) JoinFor(ctx context.Context, id string, q JoinForRequest) (Joined, error) {
+func (r *Rooms) JoinFor(ctx context.Context, id string, q JoinForRequest) (j Joined, err error) {
 	if q.Client == "" {
 		return r.reserveOne(ctx, id, q)
 	}
 	if err := checkUser(q.User); err != nil {
 		return Joined{}, err
 	}
-	bindings, err := r.host.User(ctx, q.User)
+	err = r.callClient(ctx, q.User, q.Client, joinClient, JoinRequest{Room: id, Nickname: q.Nickname}, &j)
+	return j, err
+}
+
+// callClient makes a call in the name of a client of the user, on the server of its connection.
+func (r *Rooms) callClient(ctx context.Context, user, name, call string, in any, j *Joined) error {
+	bindings, err := r.host.User(ctx, user)
 	if err != nil {
-		return Joined{}, err
+		return err
 	}
-	client := wire.ClientID(q.User, q.Client)
+	client := wire.ClientID(user, name)
 	i := slices.IndexFunc(bindings, func(b registry.Binding) bool { return b.Client == client && b.Server != "" })
 	if i < 0 {
-		return Joined{}, wire.Errorf(wire.NotFound, "client: it is not connected")
+		return wire.Errorf(wire.NotFound, "client: it is not connected")
 	}
-	var j Joined
-	err = r.host.CallAs(ctx, bindings[i].Server, client, joinClient, JoinRequest{Room: id, Nickname: q.Nickname}, &j)
-	return j, err
+	return r.host.CallAs(ctx, bindings[i].Server, client, call, in, j)
 }
 
 // reserveOne is Reserve for one user.

@@ -25,6 +25,7 @@ func (r *Rooms) listCalls() []api.Call {
 		{Pattern: "GET /v1/rooms", Scope: api.ScopeRead, Handle: r.handleList},
 		{Pattern: "GET /v1/room-count", Scope: api.ScopeRead, Handle: r.handleCount},
 		{Pattern: "POST /v1/rooms/query", Scope: api.ScopeRead, Handle: r.handleQuery},
+		{Pattern: "POST /v1/rooms/quick", Scope: api.ScopePush, Handle: r.handleQuick},
 		{Pattern: "GET /v1/users/{user}/rooms", Scope: api.ScopeRead, Handle: r.handleMine},
 	}
 }

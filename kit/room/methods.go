@@ -42,6 +42,7 @@ func (r *Rooms) clientCalls() map[string]session.Method {
 			a.trusted = true
 			return r.Join(ctx, a, q)
 		}),
+		quickClient: method(r.Quick),
 	}
 }
 

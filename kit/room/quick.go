@@ -37,6 +37,24 @@ func (r *Rooms) Quick(ctx context.Context, a Actor, q QuickRequest) (Joined, err
 	if a.isBackend() {
 		return Joined{}, wire.Errorf(wire.BadRequest, "the backend joins for a client")
 	}
+	return r.quick(ctx, q, entrance{
+		join: func(id string) (Joined, error) { return r.Join(ctx, a, JoinRequest{Room: id, Nickname: q.Nickname}) },
+		create: func(n CreateRequest) (Joined, error) {
+			n.Nickname = q.Nickname
+			view, err := r.Create(ctx, a, n)
+			return Joined{Room: view.ID, Channel: view.Channel, N: view.N}, err
+		},
+	})
+}
+
+// entrance is how the user of a quick join enters a room that exists, and one that it makes.
+type entrance struct {
+	join   func(id string) (Joined, error)
+	create func(CreateRequest) (Joined, error)
+}
+
+// quick enters one of the oldest open rooms, or a new one.
+func (r *Rooms) quick(ctx context.Context, q QuickRequest, e entrance) (Joined, error) {
 	if _, found := r.opts.Modes[q.Mode]; !found {
 		return Joined{}, r.unknownMode(q.Mode)
 	}
@@ -55,8 +73,7 @@ func (r *Rooms) Quick(ctx context.Context, a Actor, q QuickRequest) (Joined, err
 		}
 		for _, i := range rand.Perm(len(page.Cards)) {
 			tries++
-			j, full, err := r.tryJoin(ctx, a, page.Cards[i].ID, q)
-			if !full {
+			if j, err := e.join(page.Cards[i].ID); !isClosed(err) {
 				return j, err
 			}
 		}
@@ -64,13 +81,12 @@ func (r *Rooms) Quick(ctx context.Context, a Actor, q QuickRequest) (Joined, err
 			break
 		}
 	}
-	return r.quickCreate(ctx, a, q)
+	return r.quickCreate(q, e)
 }
 
-// tryJoin joins a room. full means that another one must be tried.
-func (r *Rooms) tryJoin(ctx context.Context, a Actor, id string, q QuickRequest) (j Joined, full bool, err error) {
-	j, err = r.Join(ctx, a, JoinRequest{Room: id, Nickname: q.Nickname})
-	return j, refused(err, wire.Full, wire.Locked, wire.NotFound, wire.BadCode), err
+// isClosed reports whether a join failed because of its room, so that another one must be tried.
+func isClosed(err error) bool {
+	return refused(err, wire.Full, wire.Locked, wire.NotFound, wire.BadCode)
 }
 
 // refused reports whether err is one of the codes.
@@ -81,22 +97,18 @@ func refused(err error, codes ...wire.ErrorCode) bool {
 
 // quickCreate makes a new room. Users that come in the same second first try to make, and else to
 // join, the same room, so that they do not wait alone, each in a room.
-func (r *Rooms) quickCreate(ctx context.Context, a Actor, q QuickRequest) (Joined, error) {
+func (r *Rooms) quickCreate(q QuickRequest, e entrance) (Joined, error) {
 	create := CreateRequest{
-		Mode: q.Mode, Region: q.Region, Nickname: q.Nickname, Name: q.Name, AppVersion: q.AppVersion, Data: q.Data,
+		Mode: q.Mode, Region: q.Region, Name: q.Name, AppVersion: q.AppVersion, Data: q.Data,
 		ID: q.Mode + ":quick-" + q.Region + strconv.FormatInt(r.host.Now().Unix(), 36),
 	}
-	view, err := r.Create(ctx, a, create)
+	j, err := e.create(create)
 	if refused(err, wire.Conflict) {
-		j, full, joinErr := r.tryJoin(ctx, a, create.ID, q)
-		if !full {
-			return j, joinErr
-		}
+		j, err = e.join(create.ID)
+	}
+	if isClosed(err) {
 		create.ID = ""
-		view, err = r.Create(ctx, a, create)
+		return e.create(create)
 	}
-	if err != nil {
-		return Joined{}, err
-	}
-	return Joined{Room: view.ID, Channel: view.Channel, N: view.N}, nil
+	return j, err
 }

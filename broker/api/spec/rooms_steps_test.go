@@ -20,6 +20,10 @@ var roomSteps = []step{
 	{op: "joinRoom", path: "arena", body: `{"user":"amy","ttl":30}`},
 	{op: "joinRoom", path: "arena", body: `{"user":"bob"}`, status: 409, code: "full"},
 	{op: "joinRoom", path: "arena", body: `{"user":"bob","client":"phone"}`, status: 404, code: "not_found"},
+	{op: "quickJoin", body: `{"mode":"duel","user":"eve","region":"us"}`},
+	{op: "quickJoin", body: `{"mode":"duel","user":"alice","client":"phone","nickname":"Al"}`},
+	{op: "quickJoin", body: `{"mode":"duel","user":"bob","client":"phone"}`, status: 404, code: "not_found"},
+	{op: "quickJoin", body: `{"mode":"none","user":"bob"}`, status: 400, code: "bad_request"},
 	{op: "queryRooms", body: `{"rooms":["arena","nowhere"]}`},
 	{op: "getRoom", path: "{{private}}"},
 

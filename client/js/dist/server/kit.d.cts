@@ -70,6 +70,21 @@ export declare class Kit {
         n: number;
         already?: boolean;
     }>;
+    /**
+     * Makes a user a member of an open public room of the mode, or of a new one, on a client that is
+     * connected; without a client, it reserves the place.
+     */
+    quickJoin(join: Pick<NewRoom, "mode" | "region" | "name" | "app_version" | "data"> & {
+        user: string;
+        client?: string;
+        nickname?: string;
+        ttl?: number;
+    }): Promise<{
+        room: string;
+        channel: string;
+        n: number;
+        already?: boolean;
+    }>;
     leaveRoom(room: string, user: string): Promise<void>;
     kick(room: string, n: number): Promise<void>;
     /** Operates a room: "lock", "start" or "finish". */

@@ -1,0 +1,54 @@
+package room
+
+import (
+	"context"
+	"net/http"
+
+	"switchboard/broker/api"
+)
+
+// QuickForRequest is the body of a quick join by the backend.
+type QuickForRequest struct {
+	QuickRequest
+	User string `json:"user"`
+	// Client is a connected client of the user, without the user's name. Zero means that the place is
+	// reserved until a client joins.
+	Client string `json:"client,omitempty"`
+	// TTL is how long a reservation waits, in seconds. Zero means Mode.Reserve.
+	TTL int64 `json:"ttl,omitempty"`
+}
+
+// QuickFor is Quick for the client of a user, in the name of the backend. Without a client it
+// reserves the place, and the user is the owner of a new room. A client that is not connected is
+// not_found.
+func (r *Rooms) QuickFor(ctx context.Context, q QuickForRequest) (j Joined, err error) {
+	if err := checkUser(q.User); err != nil {
+		return Joined{}, err
+	}
+	if q.Client != "" {
+		err = r.callClient(ctx, q.User, q.Client, quickClient, q.QuickRequest, &j)
+		return j, err
+	}
+	join := func(id string) (Joined, error) {
+		return r.reserveOne(ctx, id, JoinForRequest{User: q.User, TTL: q.TTL})
+	}
+	return r.quick(ctx, q.QuickRequest, entrance{
+		join: join,
+		create: func(n CreateRequest) (Joined, error) {
+			n.Owner = q.User
+			view, err := r.Create(ctx, Backend, n)
+			if err != nil {
+				return Joined{}, err
+			}
+			return join(view.ID)
+		},
+	})
+}
+
+func (r *Rooms) handleQuick(q *http.Request) (any, error) {
+	var body QuickForRequest
+	if err := api.DecodeBody(q, &body); err != nil {
+		return nil, err
+	}
+	return r.QuickFor(q.Context(), body)
+}
