@@ -90,8 +90,8 @@ func (r Rules) Explain(q Query) (Answer, error) {
 	return a, nil
 }
 
-// decide decides whether the client may do the action. A client subscribes to $user:<name> to follow
-// a user.
+// decide decides whether the client may do the action. A client subscribes to $user:<name> to
+// follow a user.
 func (r Rules) decide(subject namespace.Subject, action namespace.Action, channel string) (allowed bool, why string) {
 	user, follows := strings.CutPrefix(channel, wire.UserChannelPrefix)
 	if follows && action == namespace.Subscribe && wire.CheckName("user", user) == nil {

@@ -19,8 +19,8 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// TestBrokenPipe: that the reader of the output has ended is a success, and that a broker has closed
-// a connection is not.
+// TestBrokenPipe: if the reader of the output has ended, that is a success. If a broker has closed
+// a connection, it is not.
 func TestBrokenPipe(t *testing.T) {
 	var stderr bytes.Buffer
 	a := &app{stderr: &stderr, started: true, screen: screen.New(brokenPipe{}, false, "never", os.Getenv)}
@@ -72,9 +72,9 @@ func TestLoadWithoutBroker(t *testing.T) {
 	}
 }
 
-// TestProcessLeftBehind: a command is complete when it has ended, also if a process that it has
+// TestOrphan: a command is complete when it has ended, also if a process that it has
 // started keeps its output open.
-func TestProcessLeftBehind(t *testing.T) {
+func TestOrphan(t *testing.T) {
 	r := &runner{
 		app:     &app{environ: os.Environ(), stderr: new(bytes.Buffer), screen: screen.New(new(bytes.Buffer), false, "never", os.Getenv)},
 		command: []string{"sh", "-c", "sleep 60 & echo $!"}, timeout: timeout, slots: make(chan struct{}, 1),
@@ -85,6 +85,6 @@ func TestProcessLeftBehind(t *testing.T) {
 		t.Fatalf("%s, %+v", reply, failed)
 	}
 	if err := syscall.Kill(left, syscall.SIGKILL); err != nil {
-		t.Errorf("the process that was left behind: %v", err)
+		t.Errorf("the process that outlives the command: %v", err)
 	}
 }

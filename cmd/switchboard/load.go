@@ -58,7 +58,7 @@ rules that let them subscribe to the channels. A message that a client did not r
 		if f.connections < 1 || f.channels < 1 || f.rate < 1 || f.size < 1 || f.duration <= 0 {
 			return usage("--connections, --channels, --rate, --size and --duration must be above 0")
 		}
-		if _, err := sb.Self(ctx); err != nil { // clients would try for ever to connect
+		if _, err := sb.Self(ctx); err != nil { // clients would try to connect until they are interrupted
 			return err
 		}
 		return a.load(ctx, sb, f)

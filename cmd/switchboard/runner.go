@@ -18,7 +18,7 @@ import (
 // is lower by default.
 const maxReply = 1 << 20
 
-// waitDelay is how long a process that a command has left behind may keep the standard output open
+// waitDelay is how long a process that a command has started may keep the standard output open
 // after the command has ended.
 const waitDelay = 500 * time.Millisecond
 
