@@ -115,6 +115,22 @@ test("an unsubscribed channel starts anew, also in the next process", async () =
   assert.deepEqual(JSON.parse(storage.values.get("switchboard")!).channels, { d: 6 });
 });
 
+test("nothing is written before the storage is read", async () => {
+  const written: string[] = [];
+  let read!: (text: string) => void;
+  const storage = {
+    get: () => new Promise<string>((resolve) => (read = resolve)),
+    set: (_: string, text: string) => written.push(text),
+  };
+  const { sb } = await dialled({ storage });
+  await sb.channel("c").unsubscribe();
+  tick(100);
+  assert.deepEqual(written, []);
+  read('{"asked":"auto","name":"kept"}');
+  await settle();
+  assert.equal(FakeSocket.last.connect().client, "kept");
+});
+
 test("what is stored may be anything", async () => {
   for (const text of ["null", "{}"]) {
     const { sb } = await connected({ storage: { getItem: () => text, setItem: () => {} } });
