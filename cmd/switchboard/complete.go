@@ -88,8 +88,8 @@ var collections = map[string]collection{
 	"/v1/accounts": {"accounts", "id"},
 }
 
-// completeKit completes the first argument of a command of the kit by the ids of its collection, and
-// an argument that is a user by the online users.
+// completeKit completes the first argument of a command of the kit by the ids of its collection,
+// and an argument that is a user by the online users.
 func (a *app) completeKit(k kitCommand) completion {
 	path, _, _ := strings.Cut(k.path, "/{}")
 	from, listed := collections[path]
