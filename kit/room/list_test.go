@@ -307,6 +307,9 @@ func TestQuickFor(t *testing.T) {
 		w.http(404, "POST", "/v1/rooms/quick", object{"mode": "battle", "user": "bob", "client": "phone"})
 		w.http(400, "POST", "/v1/rooms/quick", object{"mode": "none", "user": "bob"})
 		w.wantMembers(id, "owner 0 1=amy?")
+		if got := w.http(200, "GET", "/v1/rooms/"+id, nil); got["owner_user"] != "amy" {
+			w.Errorf("the owner of the new room is %v", got["owner_user"])
+		}
 		phone, _ := w.device(1, "bob", "phone")
 		await.True(w.T, "bob is connected", func() bool { c, _ := phone.Identity(); return c == "bob/phone" })
 		if got := quick("bob", "phone"); got["room"] != id || got["n"] != 2.0 || got["reserved"] != nil {
