@@ -54,13 +54,19 @@ class Client {
     if (plan.state) sb.channel(plan.state).state.on("change", (change) => this.changed(change));
   }
 
-  /** Does what a reload of a page does. */
+  /** Does what a reload of a page does, unless it is doing so. */
   async reload() {
     const closing = this.sb;
+    if (!closing) return;
     this.sb = undefined;
     this.report("disconnected");
-    await closing.close();
+    await (this.closed = closing.close());
     this.open();
+  }
+
+  async leave() {
+    await this.closed;
+    await this.sb.close();
   }
 
   handle(data, { id, channel }) {
@@ -95,7 +101,7 @@ const later = new Error("later");
 const commands = {
   start: (plan) => clients.set(plan.client, new Client(plan)),
   reload: (client) => clients.get(client).reload(),
-  leave: (client) => clients.get(client).sb.close(),
+  leave: (client) => clients.get(client).leave(),
   held: () => {
     for (const client of clients.values()) {
       if (client.plan.state) client.report("held", { fields: client.fields(() => true) });
