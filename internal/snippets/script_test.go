@@ -74,10 +74,11 @@ func TestScripts(t *testing.T) {
 			write(name, code+"\nexport {};\n")
 		}
 	}
-	write("switchboard.d.ts", `export * from "switchboard-client";`) // the copies of the tutorials
-	write("switchboard-kit.d.ts", `export * from "switchboard-client/kit";`)
+	if err := os.CopyFS(filepath.Join(dir, "switchboard"), os.DirFS(client+"/dist")); err != nil { // as the tutorials do
+		t.Fatal(err)
+	}
 	write("surroundings.d.ts", surroundingsJS)
-	write("tsconfig.json", `{"compilerOptions":{"allowJs":true,"checkJs":true,"noEmit":true,"strict":false,"target":"es2023","module":"esnext",
+	write("tsconfig.json", `{"include":["*.js","*.ts"],"compilerOptions":{"allowJs":true,"checkJs":true,"noEmit":true,"strict":false,"target":"es2023","module":"esnext",
 		"moduleResolution":"bundler","lib":["es2023","dom","dom.iterable"],"skipLibCheck":true,"types":["node"],"typeRoots":["`+client+`/node_modules/@types"],
 		"paths":{"switchboard-client":["`+client+`/dist/index.d.ts"],"switchboard-client/kit":["`+client+`/dist/kit/index.d.ts"],
 		"switchboard-client/server":["`+client+`/dist/server/index.d.ts"]}}}`)
