@@ -1,4 +1,7 @@
-type Handler = (...args: never[]) => unknown;
+type Handler = ((...args: never[]) => unknown) & {
+  /** The handler that was given to `once`. */
+  _of?: unknown;
+};
 
 /** The arguments of an event. */
 type Args<Events, K extends keyof Events> = Events[K] extends unknown[] ? Events[K] : never;
@@ -25,16 +28,19 @@ export class Emitter<Events extends object> {
 
   /** Adds a handler that is called once. */
   once<K extends keyof Events>(event: K, handler: (...args: Args<Events, K>) => unknown): () => void {
-    const off = this.on(event, (...args) => {
+    const wrapped = (...args: Args<Events, K>) => {
       off();
       return handler(...args);
-    });
+    };
+    (wrapped as Handler)._of = handler;
+    const off = this.on(event, wrapped);
     return off;
   }
 
   /** Removes a handler. */
   off<K extends keyof Events>(event: K, handler: (...args: Args<Events, K>) => unknown): void {
-    this._handlers.get(event)?.delete(handler as Handler);
+    const set = this._handlers.get(event);
+    for (const h of set ?? []) if (h === handler || h._of === handler) set!.delete(h);
   }
 
   /** @internal Is called after a handler was added. */

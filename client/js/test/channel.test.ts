@@ -68,6 +68,17 @@ test("handlers of a channel run one after another, and then the position moves",
   assert.deepEqual([seen, channel.position], [[11, 12], 11]);
 });
 
+test("off removes a handler of once", async () => {
+  const { sb, socket } = await connected();
+  const { channel, seen } = await subscribed(sb);
+  const twice = (data: unknown) => seen.push(`once ${String(data)}`);
+  channel.once("message", twice);
+  channel.off("message", twice);
+  channel.once("message", (data) => seen.push(`kept ${String(data)}`));
+  socket.receive(message(11), message(12));
+  assert.deepEqual(seen, [11, "kept 11", 12]);
+});
+
 test("a handler that throws is isolated", async () => {
   const { sb, socket, errors } = await connected();
   const { channel, seen } = await subscribed(sb);
