@@ -99,7 +99,7 @@ func TestNamespacesInDocs(t *testing.T) {
 	found := 0
 	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
 		yaml, _, _ := strings.Cut(block, "```")
-		if !strings.HasPrefix(yaml, "namespaces:") {
+		if !strings.HasPrefix(strings.TrimPrefix(yaml, "# b.yaml\n"), "namespaces:") {
 			continue
 		}
 		found++
