@@ -79,7 +79,7 @@ var mayImport = map[string][]string{
 	"broker/fastpush":       {},
 	"broker/api":            {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/limit", "broker/namespace", "broker/presence", "broker/rights"},
 	"broker/api/spec":       {},
-	"broker/rights":         {"internal/state", "broker/auth", "broker/namespace"},
+	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
 	"broker/presence":       {"internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 

@@ -41,8 +41,8 @@ func runTool(t *testing.T, name string, args ...string) string {
 func TestPackages(t *testing.T) {
 	runTool(t, "goreleaser", "check")
 	runTool(t, "goreleaser", "release", "--snapshot", "--clean", "--parallelism=2")
-	for _, pattern := range []string{"amd64.deb", "arm64.deb", "amd64.rpm", "arm64.rpm", "amd64.tar.gz", "arm64.tar.gz"} {
-		if list, _ := filepath.Glob("../dist/switchboard_*_linux_" + pattern); len(list) != 1 {
+	for _, pattern := range []string{"linux_amd64.deb", "linux_arm64.deb", "linux_amd64.rpm", "linux_arm64.rpm", "linux_amd64.tar.gz", "linux_arm64.tar.gz", "darwin_amd64.tar.gz", "darwin_arm64.tar.gz"} {
+		if list, _ := filepath.Glob("../dist/switchboard_*_" + pattern); len(list) != 1 {
 			t.Errorf("the packages for %s: %v", pattern, list)
 		}
 	}
