@@ -44,7 +44,12 @@ type bindResult struct {
 // bind binds clients to this server. The caller holds their locks. No two claims are of the same
 // client. bind first writes the entries in s_c_ by which the janitor finds the clients,
 // then the fenced bindings, and then the users' lists of clients.
-func (b *binder) bind(ctx context.Context, claims []queue.Claim) []bindResult {
+//
+// gone returns whether the connection of a claim has closed. The store may have taken long for the
+// first step. A page that was reloaded meanwhile is connected elsewhere under the same client, and
+// a bind of its former connection would end the new one for good. So such a claim gets
+// errClientGone.
+func (b *binder) bind(ctx context.Context, claims []queue.Claim, gone func(i int) bool) []bindResult {
 	server, out, clients := b.opts.ServerID(), make([]bindResult, len(claims)), make([]string, len(claims))
 	for i := range claims {
 		claims[i].Server = server
@@ -57,10 +62,30 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim) []bindResult {
 		}
 		return out
 	}
+	present := claims
 	for i, client := range clients {
+		if gone(i) {
+			b.unconfirmed.add(unconfirmedBind{client, server}) // its entry in s_c_ is to be removed
+			out[i].err = errClientGone
+			present = nil
+			continue
+		}
 		out[i].pending = b.clients.beginBind(client)
 	}
-	for i, o := range b.opts.Queue.BindClients(ctx, claims) {
+	if present == nil {
+		for i := range claims {
+			if out[i].err == nil {
+				present = append(present, claims[i])
+			}
+		}
+	}
+	outcomes := b.opts.Queue.BindClients(ctx, present)
+	for i := range claims {
+		if out[i].err != nil {
+			continue
+		}
+		o := outcomes[0]
+		outcomes = outcomes[1:]
 		if o.Err != nil {
 			b.clients.endBind(clients[i], out[i].pending)
 			b.bindFailed(ctx, clients[i], server, o.Err)

@@ -130,7 +130,8 @@ func (c *connector) claim(ctx context.Context, jobs []*connectJob) {
 			Client: j.client, User: j.identity.User, Instance: j.request.Instance, Attempt: j.request.Attempt, Secret: j.secretHash,
 		}
 	}
-	for i, r := range c.binder.bind(ctx, claims) {
+	gone := func(i int) bool { return jobs[i].gone.Load() }
+	for i, r := range c.binder.bind(ctx, claims, gone) {
 		j := jobs[i]
 		j.unlock()
 		j.server, j.bound, j.pending, j.err = server, r.bound, r.pending, r.err

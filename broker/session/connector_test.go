@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchboard/broker/session"
+	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -161,5 +162,39 @@ func TestClientGoneBeforeBind(t *testing.T) {
 	h.settle()
 	if n, _ := h.Counts(); n != 3 { // the client of the harness, first and last
 		t.Errorf("%d connections, want 3", n)
+	}
+}
+
+// slowRegistry is the registry of a harness whose HoldClients waits for the test.
+type slowRegistry struct {
+	session.Registry
+	calls chan struct{} // receives each call, which then waits for open
+	open  chan struct{}
+}
+
+func (r *slowRegistry) HoldClients(ctx context.Context, server string, clients []string) error {
+	r.calls <- struct{}{}
+	<-r.open
+	return r.Registry.HoldClients(ctx, server, clients)
+}
+
+// TestClientGoneWhileHeld checks that a client that leaves while the store is slow is not bound
+// afterwards, since it may have connected elsewhere meanwhile.
+func TestClientGoneWhileHeld(t *testing.T) {
+	slow := &slowRegistry{calls: make(chan struct{}, 1), open: make(chan struct{}, 1)}
+	slow.open <- struct{}{}
+	h := newHarnessOn(t, session.Options{Registry: slow}, func(q Queue) Queue { return q })
+	<-slow.calls
+	var receiver transport.Receiver
+	h.onLoop(func() {
+		receiver = h.Accept(h.loop, newSocket(), nil)
+		receive(receiver, `{"type":"connect","client":"gone"}`)
+	})
+	<-slow.calls
+	h.onLoop(receiver.Closed)
+	slow.open <- struct{}{}
+	h.settle()
+	if c, known, err := h.queue.Client(t.Context(), "gone"); known || err != nil {
+		t.Errorf("bound as %+v, %v", c, err)
 	}
 }

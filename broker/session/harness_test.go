@@ -182,7 +182,12 @@ func newUnconnected(t *testing.T, o session.Options, wrap func(Queue) Queue, req
 	reg, self := h.registry, func() string { return *h.serverID.Load() }
 	h.serverID.Store(new("me"))
 	o.MethodPool = h.methods
-	o.Loops, o.Pool, o.Queue, o.Registry, o.ServerID = []*loop.Loop{h.loop}, h.pool, wrapped, reg, self
+	if slow, ok := o.Registry.(*slowRegistry); ok {
+		slow.Registry = reg
+	} else {
+		o.Registry = reg
+	}
+	o.Loops, o.Pool, o.Queue, o.ServerID = []*loop.Loop{h.loop}, h.pool, wrapped, self
 	o.Hub = hub.New(hub.Options{Loops: o.Loops, Pool: h.pool, Registry: reg, Queue: wrapped, ServerID: self, Messages: spoken.New(ping)})
 	h.hub = o.Hub
 	h.snapshots = snapshot.New(snapshot.Options{

@@ -54,10 +54,10 @@ class Client {
     if (plan.state) sb.channel(plan.state).state.on("change", (change) => this.changed(change));
   }
 
-  /** Does what a reload of a page does, unless it is doing so. */
+  /** Does what a reload of a page does, unless it is doing so, or the client has ended. */
   async reload() {
     const closing = this.sb;
-    if (!closing) return;
+    if (!closing || closing.phase === "closed") return;
     this.sb = undefined;
     this.report("disconnected");
     await (this.closed = closing.close());
