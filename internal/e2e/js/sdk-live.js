@@ -151,7 +151,7 @@ const hold = await holds.take("play-7", { seats: ["A1", "A2"] });
 const taken = await new Holds(bob).take("play-7", { seats: ["A2"] }).catch((error) => error);
 assert.deepEqual([taken.code, taken.data], ["conflict", { taken: ["A2"] }]);
 if (seats.get("A1").state === "free") await next(seats, "change");
-assert.equal(seats.get("A1").until, hold.until);
+assert.ok(seats.get("A1").until >= hold.until); // the seat has it until the hold ends, at least
 const sold = next(seats, "change", () => seats.get("A1").state === "sold");
 await backend.kit.operateHold("play-7", hold.id, "confirm");
 await sold;
