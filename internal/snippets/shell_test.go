@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"switchboard/internal/await"
 	"switchboard/internal/freeport"
 )
 
@@ -275,19 +275,18 @@ func (s *shell) awaitLines(b block, n int) {
 // await waits until the output of the clients meets a condition.
 func (s *shell) await(ctx context.Context, met func(text string) bool, problem string) {
 	s.t.Helper()
-	var all strings.Builder
-	for end := time.Now().Add(patience); ; {
-		all.Reset()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var all string
+	err := await.Until(ctx, problem, func() bool {
+		all = ""
 		for _, name := range s.lines {
 			text, _ := os.ReadFile(filepath.Join(s.dir, name))
-			all.Write(text)
+			all += string(text)
 		}
-		if met(all.String()) {
-			return
-		}
-		if time.Now().After(end) || ctx.Err() != nil {
-			s.t.Fatalf("%s; they have received\n%s", problem, all.String())
-		}
-		time.Sleep(10 * time.Millisecond)
+		return met(all)
+	})
+	if err != nil {
+		s.t.Fatalf("%v; they have received\n%s", err, all)
 	}
 }
