@@ -116,3 +116,43 @@ func TestLossMarkerIsAGap(t *testing.T) {
 		}
 	})
 }
+
+// TestLossMarkersDoNotOvertake checks that markers in a row do not count as useless pages. A client
+// that was closed for them would resume before them, and be closed again.
+func TestLossMarkersDoNotOvertake(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	first := s.update(false, state.Update{Ops: []state.Op{set("x")}})
+	lost := first.ID
+	for range 3 {
+		lost += 1000
+		m, err := s.queue.ConfirmChannel(t.Context(), "a", lost)
+		if err != nil || m == nil {
+			t.Fatal(m, err)
+		}
+		lost = m.ID
+	}
+	pos, err := s.Acquire(t.Context(), "a", &first.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var overtaken []int
+	r, sub := &reader{}, new(Subscription)
+	r.gap = func(sub *Subscription) bool {
+		overtaken = append(overtaken, sub.Overtaken())
+		return true
+	}
+	s.do(func() {
+		if err := s.SubscribeState(sub, s.loop, r, pos, everything); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 4 {
+		s.do(sub.Start)
+		s.settle()
+	}
+	s.do(func() {
+		if !slices.Equal(overtaken, []int{0, 0, 0}) || sub.Held() {
+			t.Errorf("overtaken %v before each gap, held %v; want 0 before each of 3 gaps, and not held", overtaken, sub.Held())
+		}
+	})
+}

@@ -88,17 +88,24 @@ func (s *Subscription) hold() {
 func (s *Subscription) Held() bool { return s.is(held) }
 
 // Overtaken returns how many series of pages in a row became useless, at most 3. A series is
-// useless if the store no longer has the messages after it, so that another gap follows. The count
-// is 0 again when s has received all messages of the channel.
+// useless if the store no longer has the messages after it, so that another gap follows. A loss
+// marker does not count: a failover may leave several in a row, and s passes each of them once. The
+// count is 0 again when s has received all messages of the channel.
 func (s *Subscription) Overtaken() int { return int(s.flags & overtakenBits / overtakenOne) }
+
+// overtake tells the subscriber that the store does not know its position, and continues after
+// cursor.
+func (s *Subscription) overtake(cursor int64) {
+	if s.is(paged) && s.Overtaken() < 3 {
+		s.flags += overtakenOne
+	}
+	s.gap(s.cursor, cursor, cursor)
+}
 
 // gap tells the subscriber that the messages after `after`, up to id, are lost, and continues after
 // cursor.
 func (s *Subscription) gap(after, id, cursor int64) {
 	s.cursor = cursor
-	if s.is(paged) && s.Overtaken() < 3 {
-		s.flags += overtakenOne
-	}
 	if s.to.Gap(s, after, id) && s.filter != 0 && s.Active() {
 		s.hold()
 	}

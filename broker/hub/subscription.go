@@ -209,7 +209,7 @@ func (c *Channel) encodeOnce(m queue.Message, known [][]*dialect.Message) *diale
 // began.
 func (s *Subscription) applyPage(p page, end int64) {
 	if !p.complete {
-		s.gap(s.cursor, p.from, p.from)
+		s.overtake(p.from)
 	}
 	empty := p.complete && len(p.messages) == 0
 	for len(p.messages) > 0 && s.Active() && !s.is(held) && !s.to.Backlogged() {

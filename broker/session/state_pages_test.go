@@ -188,6 +188,33 @@ func TestOvertakenPages(t *testing.T) {
 	})
 }
 
+// TestPagesAfterEachLoss: a failover left several loss markers in a row. A client whose position is
+// before them receives each gap with new pages, and stays connected.
+func TestPagesAfterEachLoss(t *testing.T) {
+	h := newLargeState(t, 1)
+	r, err := h.queue.ReadChannel(t.Context(), "a", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := r.Last
+	for range 3 {
+		m, err := h.queue.ConfirmChannel(t.Context(), "a", lost+1000)
+		if err != nil || m == nil {
+			t.Fatal(m, err)
+		}
+		lost = m.ID
+	}
+	d := h.connectDevice("watcher")
+	d.send(`{"type":"subscribe","channel":"a","state":true,"after":%d}`, r.Last)
+	if got, want := types(d.received()), "subscribed state gap state gap state gap state"; got != want {
+		t.Errorf("received %s, want %s", got, want)
+	}
+	h.expect("published", "", "", `{"type":"publish","channel":"a","set":{"n":0}}`)
+	if got := types(d.received()); got != "message" {
+		t.Errorf("received %s, want the next message", got)
+	}
+}
+
 // TestPagesCostMessages: each KiB of pages that the client asks for counts as a message.
 func TestPagesCostMessages(t *testing.T) {
 	for _, request := range []string{
