@@ -49,6 +49,27 @@ func testConfirmChannel(t *testing.T, open opener) {
 	equal(t, "complete after the marker is trimmed", p.Complete, false)
 }
 
+// testConfirmEarlierLoss checks that a message is reported lost if only a later failover's loss is
+// reported. The marker of its own loss may have been lost with that failover, or another server
+// may be slower.
+func testConfirmEarlierLoss(t *testing.T, open opener) {
+	f := open(t, Options{})
+	first := push(t, f, "news", 1)[0]
+	marker := must(f.ConfirmChannel(t.Context(), "news", first+lostOffset))(t) // of one failover
+	latest := marker.ID + lostOffset
+	must(f.ConfirmChannel(t.Context(), "news", latest))(t) // of the next one
+	earlier := first + lostOffset/2
+	m := must(f.ConfirmChannel(t.Context(), "news", earlier))(t)
+	if m == nil || string(m.Data) != fmt.Sprintf("!%d-%d", first, earlier) {
+		t.Fatalf("got %+v for %d, which was lost after %d and before %d", m, earlier, first, marker.ID)
+	}
+	for _, id := range []int64{latest, latest - 1} {
+		if again := must(f.ConfirmChannel(t.Context(), "news", id))(t); again != nil {
+			t.Errorf("the latest loss is reported twice: %+v", again)
+		}
+	}
+}
+
 func testConfirmChannelOfEmptyStore(t *testing.T, open opener) {
 	f := open(t, Options{})
 	id := push(t, f, "other", 1)[0] + 1

@@ -93,6 +93,7 @@ var conformance = []struct {
 	{"client list expires", testClientListExpiry},
 	{"client list with a TTL", testClientListTTL},
 	{"confirm a channel's message", testConfirmChannel},
+	{"confirm a message that an earlier failover lost", testConfirmEarlierLoss},
 	{"confirm in an empty store", testConfirmChannelOfEmptyStore},
 	{"confirm an expired channel's message", testConfirmExpiredChannel},
 	{"confirm a client's message", testConfirmClient},

@@ -25,15 +25,18 @@ func (m *Memory) confirmChannel(channel string, id int64) *Marker {
 	if tooOld(id, now, m.opts.ChannelTTL+m.opts.MetaTTL) {
 		return nil // the position would have expired
 	}
-	if id <= max(c.floor, c.lost) || contains(c.messages, id) || len(c.messages) == 0 && c.last >= id {
+	if id <= c.floor || contains(c.messages, id) || len(c.messages) == 0 && c.last >= id {
 		return nil
+	}
+	if id <= c.lost && highestBelow(c.messages, c.lost) < id {
+		return nil // the marker of a later message covers it
 	}
 	marker := &Marker{ID: nextID(now, max(c.last, id)), Prev: c.last}
 	marker.Data = lossMarker(max(c.floor, highestBelow(c.messages, id)), id)
 	message := Message{ID: marker.ID, Data: marker.Data}
 	c.messages = append(c.messages, message)
 	c.bytes += int64(memberSize(message))
-	c.last, c.lost, c.lastMarker = marker.ID, id, marker.ID
+	c.last, c.lost, c.lastMarker = marker.ID, max(c.lost, id), marker.ID
 	c.expires, c.positionExpires = now+millis(m.opts.ChannelTTL), now+millis(m.opts.ChannelTTL+m.opts.MetaTTL)
 	m.channels.put(channel, c, now)
 	return marker

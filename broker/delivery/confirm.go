@@ -41,22 +41,40 @@ func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 	group.SetLimit(confirmParallel)
 	for key, ids := range p.log.snapshot() {
 		group.Go(func() error {
-			for _, id := range append(slices.Clone(ids.earlier), ids.last) {
-				lost, err := p.confirm(ctx, key, id)
-				if err != nil {
-					return err
-				}
-				if lost {
-					mu.Lock()
-					losses++
-					mu.Unlock()
-				}
-			}
-			p.log.removeConfirmed(key, ids.earlier)
-			return nil
+			n, err := p.confirmQueue(ctx, key, ids)
+			mu.Lock()
+			defer mu.Unlock()
+			losses += n
+			return err
 		})
 	}
 	err = group.Wait()
+	return losses, err
+}
+
+// confirmQueue asks for the last message of each history of a queue. If the store has lost one, it
+// may also have lost the markers of the losses before: confirmQueue then asks for these messages
+// again.
+func (p *Pusher) confirmQueue(ctx context.Context, key queueKey, ids storedIDs) (losses int, err error) {
+	reported := p.log.reportedLosses(key)
+	confirm := func(list ...int64) error {
+		for _, id := range list {
+			lost, err := p.confirm(ctx, key, id)
+			if err != nil {
+				return err
+			}
+			if lost {
+				losses++
+			}
+		}
+		return nil
+	}
+	if err = confirm(append(slices.Clone(ids.earlier), ids.last)...); err == nil && losses > 0 {
+		err = confirm(reported...)
+	}
+	if err == nil {
+		p.log.removeConfirmed(key, ids.earlier)
+	}
 	return losses, err
 }
 
@@ -81,7 +99,7 @@ func (p *Pusher) confirm(ctx context.Context, key queueKey, id int64) (lost bool
 	if err != nil || marker == nil {
 		return false, err
 	}
-	p.log.add(key, marker.ID, unknownPrev) // the next failover may lose the marker
+	p.log.addReported(key, id, marker.ID) // the next failover may lose the marker
 	for _, server := range marker.Servers {
 		p.notify(server, peer.Hint{Kind: key.kind, Name: key.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data})
 	}

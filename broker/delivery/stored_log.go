@@ -46,6 +46,13 @@ func (ids *storedIDs) startHistory(id int64) {
 	ids.last = id
 }
 
+// reportedLoss is a message that was lost, and for which the store has a loss marker. The next
+// failover may lose the marker.
+type reportedLoss struct {
+	id int64
+	at time.Time
+}
+
 // storedLog remembers which messages the store has acknowledged to this server. Redis may lose them
 // in a failover, and only this server can know that they existed.
 type storedLog struct {
@@ -56,6 +63,7 @@ type storedLog struct {
 	recent, older map[queueKey]storedIDs
 	rotatedAt     time.Time // when recent began
 	uncertain     map[queueKey]struct{}
+	reported      map[queueKey][]reportedLoss // of the last keepTime, oldest first
 }
 
 // newStoredLog returns an empty log. A nil epoch means that the history never changes.
@@ -63,7 +71,7 @@ func newStoredLog(epoch func() uint64, lost func()) *storedLog {
 	if epoch == nil {
 		epoch = func() uint64 { return 0 }
 	}
-	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]struct{}{}}
+	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]struct{}{}, reported: map[queueKey][]reportedLoss{}}
 }
 
 // add records that the store acknowledged message id. prev is the id before it, or unknownPrev.
@@ -92,6 +100,25 @@ func (l *storedLog) add(key queueKey, id, prev int64) {
 	}
 	ids.epoch = epoch
 	l.recent[key] = ids
+}
+
+// addReported records a loss that the store has just reported with a marker.
+func (l *storedLog) addReported(key queueKey, id, marker int64) {
+	l.add(key, marker, unknownPrev)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := slices.DeleteFunc(l.reported[key], func(r reportedLoss) bool { return r.id == id })
+	l.reported[key] = append(list, reportedLoss{id, time.Now()})
+}
+
+// reportedLosses returns the ids that addReported recorded for a queue.
+func (l *storedLog) reportedLosses(key queueKey) (ids []int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.reported[key] {
+		ids = append(ids, r.id)
+	}
+	return ids
 }
 
 // addUncertain records a queue in which a failed call may have stored a message without a hint.
@@ -153,7 +180,14 @@ func (l *storedLog) removeConfirmed(key queueKey, confirmed []int64) {
 func (l *storedLog) rotate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.rotatedAt) >= keepTime {
-		l.older, l.recent, l.rotatedAt = l.recent, make(map[queueKey]storedIDs), time.Now()
+	if time.Since(l.rotatedAt) < keepTime {
+		return
+	}
+	l.older, l.recent, l.rotatedAt = l.recent, make(map[queueKey]storedIDs), time.Now()
+	for key, list := range l.reported {
+		list = slices.DeleteFunc(list, func(r reportedLoss) bool { return time.Since(r.at) >= keepTime })
+		if l.reported[key] = list; len(list) == 0 {
+			delete(l.reported, key)
+		}
 	}
 }

@@ -109,27 +109,66 @@ func killRedis(ctx context.Context, tb *testbed) error {
 }
 
 func killMaster(ctx context.Context, tb *testbed) error {
-	p, err := tb.store.failoverPair(ctx, tb.random.IntN(3))
+	p, err := detachReplica(ctx, tb)
 	if err != nil {
 		return err
 	}
-	if err := p.replica.Detach(ctx); err != nil {
-		return err
-	}
-	all := func(*testClient) bool { return true }
-	tb.eachLink(stalling, all, (*clientLink).stopReading)
-	if err := tb.awaitBeats(ctx, 1); err != nil {
+	tb.recordFault()
+	cutStalledClients(tb, p)
+	return tb.awaitFailover(ctx, p, 4)
+}
+
+// killTwoMasters is killMaster twice in a row. The clients that do not read miss what the first new
+// master tells them about the loss.
+func killTwoMasters(ctx context.Context, tb *testbed) error {
+	first, err := detachReplica(ctx, tb)
+	if err != nil {
 		return err
 	}
 	tb.recordFault()
+	first.master.Kill()
+	if err := tb.awaitFailover(ctx, first, 0); err != nil {
+		return err
+	}
+	second, err := detachReplica(ctx, tb)
+	if err != nil {
+		return err
+	}
+	cutStalledClients(tb, second)
+	return tb.awaitFailover(ctx, second, 4)
+}
+
+// detachReplica ends the replication of a master. It returns after a beat in which the clients that
+// stall read nothing.
+func detachReplica(ctx context.Context, tb *testbed) (failoverPair, error) {
+	p, err := tb.store.failoverPair(ctx, tb.random.IntN(3))
+	if err != nil {
+		return p, err
+	}
+	if err := p.replica.Detach(ctx); err != nil {
+		return p, err
+	}
+	tb.eachLink(stalling, allClients, (*clientLink).stopReading)
+	return p, tb.awaitBeats(ctx, 1)
+}
+
+// cutStalledClients kills the master, and then cuts the clients that stall. Now only the dead
+// master has the messages that they did not read.
+func cutStalledClients(tb *testbed, p failoverPair) {
 	p.master.Kill()
-	tb.eachLink(stalling, all, cutNow) // now only the dead master has the messages that they did not read
-	tb.eachLink(stalling, all, (*clientLink).resumeReading)
+	tb.eachLink(stalling, allClients, cutNow)
+	tb.eachLink(stalling, allClients, (*clientLink).resumeReading)
+}
+
+func allClients(*testClient) bool { return true }
+
+// awaitFailover waits until the replica has taken over, and then for some beats.
+func (tb *testbed) awaitFailover(ctx context.Context, p failoverPair, beats float64) error {
 	if err := tb.store.awaitFailover(ctx, p); err != nil {
 		return fmt.Errorf("failover: %w", err)
 	}
 	tb.logf("the replica is master, the old master is its replica")
-	return tb.awaitBeats(ctx, 4)
+	return tb.awaitBeats(ctx, beats)
 }
 
 func freezeMaster(ctx context.Context, tb *testbed) error {
@@ -249,10 +288,9 @@ func flapClients(ctx context.Context, tb *testbed) error {
 
 func stallClients(ctx context.Context, tb *testbed) error {
 	tb.recordFault()
-	all := func(*testClient) bool { return true }
-	tb.logf("%d clients stop reading", tb.eachLink(stalling, all, (*clientLink).stopReading))
+	tb.logf("%d clients stop reading", tb.eachLink(stalling, allClients, (*clientLink).stopReading))
 	err := tb.awaitBeats(ctx, 7)
-	tb.eachLink(stalling, all, (*clientLink).resumeReading)
+	tb.eachLink(stalling, allClients, (*clientLink).resumeReading)
 	return err
 }
 

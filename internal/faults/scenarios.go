@@ -73,6 +73,10 @@ var scenarios = []scenario{
 		about: "the same without durable pushes, to a replica whose wall clock is 10 minutes slow",
 	},
 	{
+		name: "two Sentinel failovers", redis: sentinel, fault: killTwoMasters, forgets: true, special: stalling, percent: 10,
+		about: "as in the Sentinel failover, and the new master is killed in the same way as soon as the old one is its replica; the 10 % read nothing until then",
+	},
+	{
 		name: "freeze master", redis: sentinel, fault: freezeMaster, forgets: true,
 		about: "the master is stopped (SIGSTOP) and Sentinels promote its replica; then the old master continues and becomes a replica",
 	},

@@ -1,7 +1,7 @@
 #!lua
 -- Checks that the store still has a message whose push it acknowledged. If it lost the message, as
 -- in a failover, the script appends a marker that reports the loss to all readers, unless there is
--- one already for this message or a later one.
+-- one already: for this message, or for a later one without messages between the two.
 -- KEYS[1] mq_ch_{channel}
 -- KEYS[2] mq_m_{channel}
 -- KEYS[3] ch_{channel}
@@ -21,7 +21,12 @@ local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[4])
 if ms - 1577836800000 - math.floor(id / 4096) > tonumber(ARGV[3]) then
 	return {}
 end
-if id <= floor or id <= tonumber(meta[4] or 0) or redis.call('ZCOUNT', KEYS[1], ARGV[1], ARGV[1]) > 0 then
+if id <= floor or redis.call('ZCOUNT', KEYS[1], ARGV[1], ARGV[1]) > 0 then
+	return {}
+end
+-- Messages between the two mean that another failover lost this one.
+local lost = tonumber(meta[4] or 0)
+if id == lost or id < lost and redis.call('ZCOUNT', KEYS[1], ARGV[1], meta[4]) == 0 then
 	return {}
 end
 if redis.call('ZCARD', KEYS[1]) == 0 then
@@ -42,7 +47,8 @@ local payload = '!' .. string.format('%.0f', after) .. '-' .. ARGV[1]
 local member = marker .. ':' .. payload
 redis.call('ZADD', KEYS[1], marker, member)
 redis.call('HSET', KEYS[2], 'last', marker, 'floor', string.format('%.0f', floor),
-	'bytes', string.format('%.0f', bytes + #member), 'lost', ARGV[1], 'hole', marker, 'until', '0')
+	'bytes', string.format('%.0f', bytes + #member), 'lost', id > lost and ARGV[1] or meta[4],
+	'hole', marker, 'until', '0')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 if not meta[5] then -- a channel with a state keeps its position
 	redis.call('PEXPIRE', KEYS[2], ARGV[3])
