@@ -7,9 +7,11 @@ PROGRAMS = ./cmd/broker ./cmd/janitor ./cmd/switchboard
 .PHONY: run demo build js test check install-test-tools fuzz microbench bench bench-quick bench-million load faults test-deploy image packages clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory; ARGS="--insecure …" adds flags
+	@echo 'Compiling the broker. The first time, this takes some minutes.'
 	$(GO) run ./cmd/broker --config configs/development.yaml $(ARGS)
 
 demo: ## a broker in memory and a page to play with: rooms, a game, seats to buy, a scene (docs/demo.md)
+	@echo 'Compiling the demo. The first time, this takes some minutes.'
 	$(GO) run ./cmd/demo
 
 build: ## bin/switchboard, bin/broker and bin/janitor
