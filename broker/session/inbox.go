@@ -166,11 +166,12 @@ func (in *inbox) ack(s *Session, req wire.Request) {
 	case s.state != open:
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
 	case req.AckOf != "" && req.AckOf != s.client: // the id is of another queue
-	case req.ID <= 0 || req.ID > max(in.sent, in.last):
+	case req.ID <= 0 || req.ID > max(in.sent, in.last) && req.AckOf == "":
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not assigned yet", req.ID))
 	default:
-		in.sent = max(in.sent, req.ID)
-		in.advanceAck(s, req.ID)
+		id := min(req.ID, max(in.sent, in.last))
+		in.sent = max(in.sent, id)
+		in.advanceAck(s, id)
 		in.read(s)
 	}
 }

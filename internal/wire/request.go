@@ -60,7 +60,10 @@ type Request struct {
 	Data     json.RawMessage `json:"data,omitempty"`
 	Method   string          `json:"method,omitempty"` // request: which method of the broker answers
 	// AckOf is the id of the client that an ack is meant for. A connection of another client ignores
-	// the ack, because the two queues have different message ids. Empty means any client.
+	// the ack, because the two queues have different message ids. The id was the client's position
+	// on an earlier connection. If it is above all ids of the queue, the store has lost the last
+	// messages, and the client has received all that are left. Empty means any client, and an id
+	// of this queue.
 	AckOf string `json:"-"`
 
 	// The parts that concern the state of channels are nil for most requests.

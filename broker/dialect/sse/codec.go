@@ -102,10 +102,7 @@ func (c *codec) appendError(dst []byte, e *wire.Event, ref wire.Ref) []byte {
 	case s != nil:
 		s.refusal = &wire.Error{Code: wire.ErrorCode(e.Code), Message: e.Message}
 		return dst
-	case ref.Set && ref.Value == ackRef: // the store does not know the id: it has lost the end of the queue
-		c.inbox = 0
-		return dst
-	case ref.Set:
+	case ref.Set: // a subscription's: the channel's index plus one
 		i := int64(1)
 		for ch := range c.channels() {
 			if i == ref.Value {

@@ -27,10 +27,6 @@ func New(ping time.Duration) *Dialect {
 // much, so that the clients of a server that crashes do not all come back at once.
 const minRetry = 1000
 
-// ackRef is the ref of the acknowledgement. The ref of a subscription is the channel's index plus
-// one.
-const ackRef = -1
-
 // Query is the content of a request to /sse.
 type Query struct {
 	Connect  wire.Request
@@ -140,9 +136,7 @@ func (d *Dialect) Open(h dialect.Hello) (dialect.Opening, error) {
 		c.extra.secret, c.extra.superseded = last.Secret, last.Superseded
 		s.fromID = last.Secret != ""
 		if last.Inbox > 0 {
-			o.Requests = append(o.Requests, wire.Request{
-				Type: wire.TypeAck, Ref: wire.RefOf(ackRef), ID: last.Inbox, AckOf: last.Client,
-			})
+			o.Requests = append(o.Requests, wire.Request{Type: wire.TypeAck, ID: last.Inbox, AckOf: last.Client})
 		}
 	}
 	if more := len(q.Channels) - 1; more > 0 {
