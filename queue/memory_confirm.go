@@ -28,8 +28,11 @@ func (m *Memory) confirmChannel(channel string, id int64) *Marker {
 	if id <= c.floor || contains(c.messages, id) || len(c.messages) == 0 && c.last >= id {
 		return nil
 	}
-	if id <= c.lost && highestBelow(c.messages, c.lost) < id {
-		return nil // the marker of a later message covers it
+	if id <= c.lost && slices.ContainsFunc(above(c.messages, id), func(m Message) bool {
+		after, to, lost := Loss(m.Data)
+		return lost && after < id && id <= to
+	}) {
+		return nil
 	}
 	marker := &Marker{ID: nextID(now, max(c.last, id)), Prev: c.last}
 	marker.Data = lossMarker(max(c.floor, highestBelow(c.messages, id)), id)

@@ -52,30 +52,20 @@ func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
 	return losses, err
 }
 
-// confirmQueue asks for the last message of each history of a queue. If the store has lost one, it
-// may also have lost the markers of the losses before: confirmQueue then asks for these messages
-// again.
+// confirmQueue asks for the last message of each history of a queue. It also asks again for the
+// losses that were reported lately, since the store may have lost their markers.
 func (p *Pusher) confirmQueue(ctx context.Context, key queueKey, ids storedIDs) (losses int, err error) {
-	reported := p.log.reportedLosses(key)
-	confirm := func(list ...int64) error {
-		for _, id := range list {
-			lost, err := p.confirm(ctx, key, id)
-			if err != nil {
-				return err
-			}
-			if lost {
-				losses++
-			}
+	for _, id := range slices.Concat(p.log.reportedLosses(key), ids.earlier, []int64{ids.last}) {
+		lost, err := p.confirm(ctx, key, id)
+		if err != nil {
+			return losses, err
 		}
-		return nil
+		if lost {
+			losses++
+		}
 	}
-	if err = confirm(append(slices.Clone(ids.earlier), ids.last)...); err == nil && losses > 0 {
-		err = confirm(reported...)
-	}
-	if err == nil {
-		p.log.removeConfirmed(key, ids.earlier)
-	}
-	return losses, err
+	p.log.removeConfirmed(key, ids.earlier)
+	return losses, nil
 }
 
 // ConfirmOne is Confirm for one message that another server stored. If it fails, the next Confirm

@@ -1,7 +1,7 @@
 #!lua
 -- Checks that the store still has a message whose push it acknowledged. If it lost the message, as
 -- in a failover, the script appends a marker that reports the loss to all readers, unless there is
--- one already: for this message, or for a later one without messages between the two.
+-- one already that covers it. It finds such a marker among the next 1024 messages.
 -- KEYS[1] mq_ch_{channel}
 -- KEYS[2] mq_m_{channel}
 -- KEYS[3] ch_{channel}
@@ -11,7 +11,7 @@
 -- ARGV[4] minimum that the clock must show, Unix ms
 -- returns {} if the message is not lost, else {id of the marker, id before it, its
 --         payload, {server...}}
--- cost O(log n + servers)
+-- cost O(log n + servers); after two failovers O(log n + 1024 + servers)
 
 local meta = redis.call('HMGET', KEYS[2], 'last', 'floor', 'bytes', 'lost', 'st_keep')
 local last, floor, bytes = tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)
@@ -24,10 +24,18 @@ end
 if id <= floor or redis.call('ZCOUNT', KEYS[1], ARGV[1], ARGV[1]) > 0 then
 	return {}
 end
--- Messages between the two mean that another failover lost this one.
 local lost = tonumber(meta[4] or 0)
-if id == lost or id < lost and redis.call('ZCOUNT', KEYS[1], ARGV[1], meta[4]) == 0 then
-	return {}
+if id <= lost then
+	if redis.call('ZCOUNT', KEYS[1], ARGV[1], meta[4]) == 0 then
+		return {}
+	end
+	-- There are messages between the two, so another failover lost this one.
+	for _, member in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, 1024)) do
+		local after, to = string.match(member, '^%d+:!(%d+)%-(%d+)$')
+		if after and tonumber(after) < id and id <= tonumber(to) then
+			return {}
+		end
+	end
 end
 if redis.call('ZCARD', KEYS[1]) == 0 then
 	if last >= id then
