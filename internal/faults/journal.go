@@ -68,6 +68,7 @@ type journal struct {
 	faultAt            time.Time // zero before the fault
 	lastAccepted       time.Time
 	longestWithoutPush time.Duration // longest time without an accepted push
+	pauses             time.Duration // sum of the times without one that are longer than longPause
 	longestSilence     time.Duration // longest time between two messages of one client
 	loadEnded          bool          // the load is over; longestSilence no longer grows
 	disorder           int           // as in counts
@@ -124,7 +125,18 @@ func (j *journal) faultStarts(at time.Time) { j.update(func() { j.faultAt = at }
 
 // loadEnds records the end of the load.
 func (j *journal) loadEnds(at time.Time) {
-	j.update(func() { j.longestWithoutPush, j.loadEnded = max(j.longestWithoutPush, at.Sub(j.lastAccepted)), true })
+	j.update(func() { j.withoutPushLocked(at.Sub(j.lastAccepted)); j.loadEnded = true })
+}
+
+// longPause is the shortest time without an accepted push that is an interruption.
+const longPause = time.Second
+
+// withoutPushLocked records a time without an accepted push.
+func (j *journal) withoutPushLocked(d time.Duration) {
+	j.longestWithoutPush = max(j.longestWithoutPush, d)
+	if d > longPause {
+		j.pauses += d
+	}
 }
 
 func (j *journal) update(f func()) {
@@ -148,7 +160,7 @@ func (j *journal) accept(p acceptedPush) {
 	j.pushes = append(j.pushes, p)
 	j.accepted[p.item] = true
 	if p.acceptedAt.After(j.lastAccepted) {
-		j.longestWithoutPush = max(j.longestWithoutPush, p.acceptedAt.Sub(j.lastAccepted))
+		j.withoutPushLocked(p.acceptedAt.Sub(j.lastAccepted))
 		j.lastAccepted = p.acceptedAt
 	}
 }

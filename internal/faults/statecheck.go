@@ -51,7 +51,7 @@ func (tb *testbed) awaitStates(ctx context.Context, s scale) error {
 
 // newStateCheck returns the check of this scenario.
 func (tb *testbed) newStateCheck() *stateCheck {
-	c := &stateCheck{journal: tb.state, found: evidence{}, outage: tb.journal.outages().WithoutPush, victim: tb.victimID, inJS: map[string]bool{}}
+	c := &stateCheck{journal: tb.state, found: evidence{}, outage: tb.journal.outages().Pauses, victim: tb.victimID, inJS: map[string]bool{}}
 	for _, spec := range tb.clientSpecs {
 		c.inJS[spec.client] = spec.listener == javaScript
 	}

@@ -53,7 +53,7 @@ type stateCheck struct {
 	journal *stateJournal
 	counts  stateCounts
 	found   evidence
-	outage  time.Duration   // longest time without an accepted push
+	outage  time.Duration   // outages.Pauses
 	inJS    map[string]bool // subscribers with client/js
 	victim  string          // id of the server that the fault hits, which may seem dead to the others
 	// judged reports whether the log shows what the state was at all times between two. Not if Redis

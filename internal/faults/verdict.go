@@ -140,6 +140,7 @@ func (c *clientRecord) gapCovers(queue string, id int64, acked time.Time) bool {
 // outages are the interruptions that the fault caused.
 type outages struct {
 	WithoutPush time.Duration // longest time without an accepted push
+	Pauses      time.Duration // sum of the times without one that are longer than longPause
 	RecoverP50  time.Duration // time from the fault to the first message pushed after it, median over clients
 	RecoverMax  time.Duration
 	Silence     time.Duration // longest time between two messages of one client
@@ -150,7 +151,7 @@ type outages struct {
 func (j *journal) outages() outages {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	p := outages{WithoutPush: j.longestWithoutPush, Silence: j.longestSilence}
+	p := outages{WithoutPush: j.longestWithoutPush, Pauses: j.pauses, Silence: j.longestSilence}
 	var all []time.Duration
 	for client, record := range j.clients {
 		if record.recovered > 0 {
