@@ -92,7 +92,8 @@ func (j *presenceJournal) event(key viewKey, name string, in bool, at time.Time)
 		if !before.IsZero() {
 			since = at.Sub(before).Round(time.Millisecond).String() + " after the last event"
 		}
-		j.evidence.add("repeated event", "%s received a %s of %s in %s, %s", key.watcher, name, kind, key.channel, since)
+		j.evidence.add("repeated event", "%s received a %s of %s in %s at %s, %s",
+			key.watcher, kind, name, key.channel, at.UTC().Format("15:04:05.000"), since)
 	}
 	view.lastEvent[name] = at
 	if in {
