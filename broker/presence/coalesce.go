@@ -27,19 +27,23 @@ type coalescedChanges struct {
 	steps    map[string][]step
 }
 
-// changesSince returns the clients that joined and left after seq, without self, sorted by client.
-func (c *coalescedChanges) changesSince(seq int64, self string) (joined, left []registry.Member) {
+// changesSince returns the clients that joined and left after k.seq, without self, sorted by client.
+func (c *coalescedChanges) changesSince(k knowledge, self string) (joined, left []registry.Member) {
+	// A page shows a client as it was between two steps. So the watcher needs the last step, also if
+	// the client is now what it was before the first one.
+	paged := k.paged >= c.firstSeq
 	for client, steps := range c.steps {
-		i := slices.IndexFunc(steps, func(s step) bool { return s.seq > seq })
+		i := slices.IndexFunc(steps, func(s step) bool { return s.seq > k.seq })
 		if i < 0 || client == self {
 			continue
 		}
 		first, last := steps[i], steps[len(steps)-1]
 		wasMember := !first.joined
-		if wasMember && last.joined && first.member.User == last.member.User {
+		sameUser := first.member.User == last.member.User
+		if wasMember && last.joined && sameUser && !paged {
 			continue // nothing changed; a client with another user counts as a leave and a join
 		}
-		if wasMember {
+		if wasMember && !(last.joined && sameUser) || paged && !last.joined {
 			left = append(left, first.member)
 		}
 		if last.joined {
@@ -55,12 +59,11 @@ func (c *coalescedChanges) changesSince(seq int64, self string) (joined, left []
 // tooMany reports whether there are so many changes that the event names no clients at all.
 func (c *coalescedChanges) tooMany() bool { return len(c.steps) > 10*maxNamed }
 
-// message returns the event for the watcher self, which knows all changes up to seq. It is nil if
-// nothing has changed for it.
-func (c *coalescedChanges) message(seq int64, self string) *dialect.Message {
+// message returns the event for the watcher self. It is nil if nothing has changed for it.
+func (c *coalescedChanges) message(k knowledge, self string) *dialect.Message {
 	event := c.event
 	if !c.tooMany() {
-		joined, left := c.changesSince(seq, self)
+		joined, left := c.changesSince(k, self)
 		if len(joined)+len(left) == 0 {
 			return nil
 		}
@@ -71,10 +74,10 @@ func (c *coalescedChanges) message(seq int64, self string) *dialect.Message {
 	return c.messages.Event(event)
 }
 
-// differsFor reports whether the watcher self, which knows all changes up to seq, needs an event of
-// its own. That is so if it has itself joined or left, or if it knows some of the changes already,
-// from its subscription or from a snapshot.
-func (c *coalescedChanges) differsFor(seq int64, self string) bool {
+// differsFor reports whether the watcher self needs an event of its own. That is so if it has itself
+// joined or left, or if it knows some of the changes already, from its subscription, from a snapshot
+// or from a page.
+func (c *coalescedChanges) differsFor(k knowledge, self string) bool {
 	_, changed := c.steps[self]
-	return !c.tooMany() && (changed || seq >= c.firstSeq)
+	return !c.tooMany() && (changed || max(k.seq, k.paged) >= c.firstSeq)
 }

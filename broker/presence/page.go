@@ -108,38 +108,41 @@ func (s *Subscription) DropExpired(ctx context.Context) error {
 }
 
 // Page returns a page from the watcher's own view. A watcher that pages sees every member at least
-// once, either in a page or as a join. A join that is being sent may already be in a page. Page
-// runs on the watcher's loop.
+// once, either in a page or as a join, and each leave after a page. A join or leave that is being
+// sent may already be in a page. Page runs on the watcher's loop.
 func (s *Subscription) Page(cursor string, limit int) (Page, error) {
 	after, ok := strings.CutPrefix(cursor, viewCursor)
 	v, isView := s.view.(*View)
 	if !isView || cursor != "" && !ok {
 		return Page{}, registry.ErrBadCursor
 	}
-	return v.page(after, limit), nil
+	page, seq := v.page(after, limit)
+	s.known.paged = seq
+	return page, nil
 }
 
 // viewCursor is the prefix of the cursors of Subscription.Page. The id of the page's last client
 // follows. Clients may use a cursor after an upgrade of the server, so the prefix stays as it is.
 const viewCursor = "behind:"
 
-func (v *View) page(after string, limit int) Page {
+// page returns a page, and the last change that it may include.
+func (v *View) page(after string, limit int) (page Page, seq int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	page := Page{Users: -1}
+	page.Users = -1
 	var users int
 	if page.Count, users = v.members.count(); after == "" {
 		page.Users = users
 	}
 	if limit <= 0 {
-		return page
+		return page, v.members.seq
 	}
 	more := false
 	if page.Members, more = v.members.listAfter(after, limit); more {
 		page.Next = viewCursor + page.Members[limit-1].Client
 	}
 	page.here = v.p.hereOf(v.channel, page.Members, true)
-	return page
+	return page, v.members.seq
 }
 
 // dropExpired removes the servers whose lease has ended. It keeps this server, which knows its own

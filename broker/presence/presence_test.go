@@ -228,3 +228,31 @@ func TestNoOwnEvents(t *testing.T) {
 		}
 	})
 }
+
+// TestPageBetweenCoalescedChanges checks a watcher that reads a page between two changes of a client
+// which come in one event. The client is then what it was before, but not what the page says.
+func TestPageBetweenCoalescedChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 1, "a")
+		a := w.nodes["a"]
+		a.join("tv", "bob", 1)
+		a.join("pad", "bob", 2)
+		w.settle()
+		paging, other := a.watch("x"), a.watch("y")
+		a.leave("pad", 2)
+		a.join("phone", "bob", 3)
+		w.waitASecond() // without a tick, which would send the changes
+		paging.readPage()
+		a.join("pad", "bob", 4)
+		a.leave("phone", 3)
+		w.settle()
+		for _, o := range []*testWatcher{paging, other} {
+			o.expect([]string{"pad", "tv"})
+		}
+		a.leave("pad", 4)
+		w.settle()
+		for _, o := range []*testWatcher{paging, other} {
+			o.expect([]string{"tv"})
+		}
+	})
+}

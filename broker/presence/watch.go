@@ -30,12 +30,19 @@ type Subscription struct {
 	watchers *loopWatchers
 	watcher  Watcher
 	loop     *loop.Loop
-	index    int   // in watchers.subs
-	seq      int64 // the watcher knows all changes up to this one
-	stale    bool  // the socket was backed up: Resume sends a snapshot instead of the changes
+	known    knowledge
+	hereSeq  int64 // the watcher knows all changes of here values up to this one
+	index    int32 // in watchers.subs
 
-	hereMissed bool  // the socket was backed up: Resume sends the newest here values
-	hereSeq    int64 // the watcher knows all changes of here values up to this one
+	// The socket was backed up: Resume sends a snapshot instead of the changes, or the newest here
+	// values.
+	stale, hereMissed bool
+}
+
+// knowledge is what a watcher knows of the changes of a view.
+type knowledge struct {
+	seq   int64 // all changes up to this one
+	paged int64 // the watcher has pages that may include changes up to this one; 0 for none
 }
 
 // view is what a watcher can watch: a channel ([View]) or a user ([UserView]).
@@ -59,7 +66,7 @@ type loopWatchers struct {
 
 // subscribe adds a watcher, which receives all later changes. It runs on l.
 func subscribe(v view, list *loopWatchers, l *loop.Loop, w Watcher) *Subscription {
-	s := &Subscription{view: v, watchers: list, watcher: w, loop: l, index: len(list.subs), seq: v.currentSeq()}
+	s := &Subscription{view: v, watchers: list, watcher: w, loop: l, index: int32(len(list.subs)), known: knowledge{seq: v.currentSeq()}}
 	list.subs = append(list.subs, s)
 	list.count.Store(int32(len(list.subs)))
 	return s
@@ -69,7 +76,7 @@ func subscribe(v view, list *loopWatchers, l *loop.Loop, w Watcher) *Subscriptio
 // subscription to the client.
 func (s *Subscription) Start() {
 	if event, seq, ok := s.view.initialEvent(); ok {
-		s.seq = seq
+		s.known.seq = seq
 		s.watcher.Send(event)
 	}
 }
@@ -100,7 +107,7 @@ func (s *Subscription) Resume() {
 		s.hereSeq = v.p.here.seq.Load() // the snapshot has the values
 	}
 	event, seq := s.view.snapshotEvent()
-	s.seq = seq
+	s.known.seq = seq
 	s.watcher.Send(event)
 }
 
@@ -171,7 +178,7 @@ func (v *View) publishCoalescedLocked() {
 	}
 	clients, users := v.members.count()
 	c := &coalescedChanges{v.p.opts.Messages, wire.Event{Type: wire.TypePresence, Channel: v.channel, Count: &clients, Users: &users}, firstSeq, steps}
-	v.postLocked([]notification{{message: c.message(firstSeq-1, ""), coalesced: c}})
+	v.postLocked([]notification{{message: c.message(knowledge{seq: firstSeq - 1}, ""), coalesced: c}})
 }
 
 // notification is an event for the watchers.
@@ -181,11 +188,11 @@ type notification struct {
 	coalesced *coalescedChanges // the changes, if there are several
 }
 
-// differsFor reports whether the watcher self, which knows all changes up to seq, must not receive
-// the message that most watchers receive.
-func (n notification) differsFor(seq int64, self string) bool {
+// differsFor reports whether the watcher self must not receive the message that most watchers
+// receive.
+func (n notification) differsFor(k knowledge, self string) bool {
 	if n.coalesced != nil {
-		return n.coalesced.differsFor(seq, self)
+		return n.coalesced.differsFor(k, self)
 	}
 	return n.client == self
 }
@@ -222,12 +229,12 @@ func (l *loopWatchers) deliver(list []notification, seq int64) {
 	for i := 0; i < len(l.subs); {
 		s := l.subs[i]
 		switch {
-		case s.stale || s.seq >= seq:
+		case s.stale || s.known.seq >= seq:
 		case s.watcher.Backlogged():
 			s.stale = true
 		default:
-			known := s.seq
-			s.seq = seq
+			known := s.known
+			s.known.seq = seq
 			l.write(s, list, known, &shared)
 		}
 		if i < len(l.subs) && l.subs[i] == s { // a failed write removes the subscription
@@ -236,8 +243,8 @@ func (l *loopWatchers) deliver(list []notification, seq int64) {
 	}
 }
 
-// write writes to one watcher, which knows all changes up to known.
-func (l *loopWatchers) write(s *Subscription, list []notification, known int64, shared *dialect.Batch) {
+// write writes to one watcher. known is what it knew before.
+func (l *loopWatchers) write(s *Subscription, list []notification, known knowledge, shared *dialect.Batch) {
 	self := s.watcher.Client()
 	if slices.ContainsFunc(list, func(n notification) bool { return n.differsFor(known, self) }) {
 		shared = ownBatch(list, known, self)
@@ -248,7 +255,7 @@ func (l *loopWatchers) write(s *Subscription, list []notification, known int64, 
 }
 
 // ownBatch returns the batch for a watcher that needs other messages than most.
-func ownBatch(list []notification, known int64, self string) *dialect.Batch {
+func ownBatch(list []notification, known knowledge, self string) *dialect.Batch {
 	var own dialect.Batch
 	for _, n := range list {
 		message := n.message

@@ -50,7 +50,25 @@ func (o *testWatcher) loadView() {
 		o.knows[m.Client] = true
 	}
 	delete(o.knows, o.name)
-	o.sub.seq = o.view.members.seq
+	o.sub.known.seq = o.view.members.seq
+}
+
+// readPage replaces what the watcher knows by a page of its subscription.
+func (o *testWatcher) readPage() {
+	done := make(chan struct{})
+	o.sub.loop.Post(func() {
+		defer close(done)
+		page, err := o.sub.Page("", 100)
+		if err != nil {
+			o.t.Error(err)
+		}
+		clear(o.knows)
+		for _, m := range page.Members {
+			o.knows[m.Client] = true
+		}
+		delete(o.knows, o.name)
+	})
+	<-done
 }
 
 // setBacklogged makes the watcher's socket backed up, or writable.
