@@ -68,7 +68,7 @@ type journal struct {
 	faultAt            time.Time // zero before the fault
 	lastAccepted       time.Time
 	longestWithoutPush time.Duration // longest time without an accepted push
-	pauses             time.Duration // sum of the times without one that are longer than longPause
+	pauses             time.Duration // sum of the times without one that are at least longPause
 	longestSilence     time.Duration // longest time between two messages of one client
 	loadEnded          bool          // the load is over; longestSilence no longer grows
 	disorder           int           // as in counts
@@ -129,12 +129,12 @@ func (j *journal) loadEnds(at time.Time) {
 }
 
 // longPause is the shortest time without an accepted push that is an interruption.
-const longPause = time.Second
+const longPause = time.Second / 2
 
 // withoutPushLocked records a time without an accepted push.
 func (j *journal) withoutPushLocked(d time.Duration) {
 	j.longestWithoutPush = max(j.longestWithoutPush, d)
-	if d > longPause {
+	if d >= longPause {
 		j.pauses += d
 	}
 }

@@ -28,7 +28,7 @@ var stateColumns = []column{
 	{"ghost fields", "fields that were shown although their lease or their owner had ended; fields of an owner that died with its broker and that were not away in time, or did not end after the grace period", func(r row) string { return fmt.Sprint(r.GhostFields) }},
 	{"wrong conflicts", "refusals whose fields are no reason for them or contradict the log, and accepted updates whose conditions or results contradict it", func(r row) string { return fmt.Sprint(r.WrongConflicts) }},
 	{"expiries", "leases that ended", func(r row) string { return fmt.Sprint(r.Expiries) }},
-	{"late", "of expiries: published more than 4 s after the end, not counting times of more than a second without an accepted push", func(r row) string { return fmt.Sprint(r.Late) }},
+	{"late", "of expiries: published more than 4 s after the end, not counting times of half a second or more without an accepted push", func(r row) string { return fmt.Sprint(r.Late) }},
 	{"late p50", "time from the end of a lease until the first follower received it, median", func(r row) string { return millis(r.LateP50) }},
 	{"late max", "the same, longest", func(r row) string { return millis(r.LateMax) }},
 	{"away max", "longest time from the death of a broker until a follower knew that the fields of its lost clients were away", func(r row) string { return seconds(r.AwayMax) }},

@@ -140,7 +140,7 @@ func (c *clientRecord) gapCovers(queue string, id int64, acked time.Time) bool {
 // outages are the interruptions that the fault caused.
 type outages struct {
 	WithoutPush time.Duration // longest time without an accepted push
-	Pauses      time.Duration // sum of the times without one that are longer than longPause
+	Pauses      time.Duration // sum of the times without one that are at least longPause
 	RecoverP50  time.Duration // time from the fault to the first message pushed after it, median over clients
 	RecoverMax  time.Duration
 	Silence     time.Duration // longest time between two messages of one client
