@@ -78,12 +78,17 @@ var prefixes atomic.Int64
 // redisStore returns a store in Redis with a new key prefix.
 func redisStore(t *testing.T, client redis.UniversalClient, beat time.Duration) (s store, prefix string) {
 	prefix = fmt.Sprintf("t%d:", prefixes.Add(1))
+	return redisStoreAt(client, prefix, beat), prefix
+}
+
+// redisStoreAt returns a store in Redis with a key prefix.
+func redisStoreAt(client redis.UniversalClient, prefix string, beat time.Duration) store {
 	pipe := redispipe.New(client, redispipe.Options{Timeout: time.Second})
 	return store{
 		registry: registry.NewRedis(pipe, registry.Options{Prefix: prefix, Lease: 5 * beat}),
 		queue:    queue.NewRedis(pipe, queue.Options{Prefix: prefix}),
 		shared:   true,
-	}, prefix
+	}
 }
 
 // instance is a running broker.

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 func testBind(t *testing.T, open opener) {
@@ -70,6 +71,48 @@ func testBindDelayed(t *testing.T, open opener) {
 			t.Errorf("%+v: generation %d after %d", later, bound.Generation, second.Generation)
 		}
 	}
+}
+
+// testBindLate binds for claims that are older than the client's binding, or than MaxBindDelay.
+func testBindLate(t *testing.T, open opener) {
+	f := open(t, Options{})
+	claim := func(client string, asked int64) (Bound, error) {
+		return f.Bind(t.Context(), Claim{Client: client, Server: "b1", Asked: asked})
+	}
+	newer := must(f.Bind(t.Context(), Claim{Client: "phone", Server: "b2"}))(t)
+	now := TimeOf(newer.Generation).UnixMilli()
+	before, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+
+	_, err = claim("phone", now-1)
+	fails(t, "asked before the newer bind", err, ErrLate)
+	ok(t, f.Unbind(t.Context(), "phone", newer.Generation))
+	before.Server = ""
+	late, err := claim("phone", now-1)
+	fails(t, "asked before the newer bind, which has ended", err, ErrLate)
+	equal(t, "late bound", late, Bound{Asked: late.Asked})
+	after, _, err := f.Client(t.Context(), "phone")
+	ok(t, err)
+	equal(t, "the record", after, before)
+	again := must(claim("phone", late.Asked))(t)
+	equal(t, "replaced", again.PrevGeneration, newer.Generation)
+
+	f.advance(t, MaxBindDelay/2)
+	must(claim("tablet", now))(t)
+	f.advance(t, MaxBindDelay)
+	late, err = claim("laptop", now)
+	fails(t, "older than MaxBindDelay", err, ErrLate)
+	_, known, err := f.Client(t.Context(), "laptop")
+	ok(t, err)
+	equal(t, "a record of the late bind", known, false)
+	must(claim("laptop", late.Asked))(t)
+
+	// After a failover to a store with a slow clock, the client may have a generation of the future.
+	ahead := IDAt(time.UnixMilli(late.Asked).Add(time.Hour))
+	ok(t, f.Refresh(t.Context(), "b2", HeldClient{Client: "tv", Generation: ahead}))
+	late, err = claim("tv", late.Asked)
+	fails(t, "below a generation of the future", err, ErrLate)
+	equal(t, "replaced", must(claim("tv", late.Asked))(t).PrevGeneration, ahead)
 }
 
 func testBindBySecret(t *testing.T, open opener) {

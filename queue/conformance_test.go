@@ -60,6 +60,7 @@ var conformance = []struct {
 	{"bind", testBind},
 	{"bind takes over", testBindTakesOver},
 	{"bind of a delayed attempt", testBindDelayed},
+	{"bind that comes late", testBindLate},
 	{"bind by secret", testBindBySecret},
 	{"bind after another user", testBindAfterOtherUser},
 	{"refresh", testRefresh},

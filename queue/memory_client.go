@@ -67,7 +67,7 @@ func (m *Memory) fencedLocked(client string, generation, now int64) (*memoryClie
 	return c, nil
 }
 
-// bind is BindClients for one claim.
+// bind is BindClients for one claim. A claim without a time is not late: it is executed at once.
 func (m *Memory) bind(_ context.Context, claim Claim) (Bound, error) {
 	client, user := claim.Client, claim.User
 	m.mu.Lock()
@@ -80,6 +80,10 @@ func (m *Memory) bind(_ context.Context, claim Claim) (Bound, error) {
 	}
 	if claim.Instance != "" && c.instance == claim.Instance && c.attempt > claim.Attempt {
 		return Bound{}, fmt.Errorf("bind client %s: %w", client, ErrStale)
+	}
+	if boundAt := TimeOf(c.generation).UnixMilli(); claim.Asked > 0 &&
+		(now-claim.Asked > MaxBindDelay.Milliseconds() || bound && boundAt > claim.Asked) {
+		return Bound{Asked: max(now, boundAt)}, fmt.Errorf("bind client %s: %w", client, ErrLate)
 	}
 	if bound && c.user != user {
 		c.acked, c.floor, c.grouped, c.withdrawn, c.messages = c.last, 0, nil, nil, nil

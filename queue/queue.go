@@ -17,6 +17,10 @@ var (
 	// the store lost the binding, as in a failover, or it expired. Nothing was changed. Call
 	// RefreshClients to restore the binding.
 	ErrForgotten = errors.New("queue: the binding is forgotten")
+	// ErrLate is returned for a bind that the store executed too late: the client was bound after the
+	// claim was made, or MaxBindDelay has passed. Nothing was changed. A caller that still has the
+	// connection may claim again, with Bound.Asked.
+	ErrLate = errors.New("queue: the bind came late")
 	// ErrSecret is returned for a client without a user if its id is in use with another secret.
 	ErrSecret = errors.New("queue: wrong secret for the client")
 	// ErrUnknownClient is returned for a push to a client of a user if the client has no record, as
@@ -32,6 +36,11 @@ var (
 	// ErrNoReplicas is returned for a durable push to [Memory]. Nothing was stored.
 	ErrNoReplicas = errors.New("queue: a store in memory has no replicas")
 )
+
+// MaxBindDelay is how long after its claim a bind may be executed. A store call of a broker ends
+// before that. But a command may stay in the buffers of a broken connection or of a stopped Redis
+// for minutes, and be executed when the client has left or is connected elsewhere.
+const MaxBindDelay = 10 * time.Second
 
 // Message is one stored message.
 type Message struct {
@@ -155,6 +164,9 @@ type Claim struct {
 	// "" if the client does not send it.
 	Instance string
 	Attempt  int64
+	// Asked is the time of the claim on the store's clock, Unix ms. It may be too early. Zero means
+	// the time of the call. If the client was bound after it, the error is ErrLate.
+	Asked int64
 	// Secret is presented by a client without a user. It is ignored for a client with a user.
 	Secret SecretHash
 }
@@ -187,6 +199,8 @@ type Bound struct {
 	// WithdrawalDue means that the client acknowledged messages with an AckGroup, but that the
 	// other copies may not be withdrawn yet. An Ack of Acked withdraws them.
 	WithdrawalDue bool
+	// Asked is only set with ErrLate. It is the [Claim.Asked] with which the claim is not late.
+	Asked int64
 }
 
 // Client is the record of a client, c_{client}.

@@ -65,7 +65,7 @@ type Redis struct {
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	opts = opts.withDefaults()
 	r := &Redis{pipe: pipe, opts: opts, keys: keys{opts.Prefix}}
-	r.bind = &redispipe.BatchScript{Script: bindScript, Shared: []any{ttlArg(opts.RecordTTL), &r.clock}}
+	r.bind = &redispipe.BatchScript{Script: bindScript, Shared: []any{ttlArg(opts.RecordTTL), &r.clock, decimal(MaxBindDelay.Milliseconds())}}
 	r.refresh = &redispipe.BatchScript{Script: refreshScript, Shared: []any{ttlArg(opts.RecordTTL), &r.clock}}
 	r.read = &redispipe.BatchScript{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
 	r.ack = &redispipe.BatchScript{Script: ackScript}

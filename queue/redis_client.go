@@ -1,10 +1,12 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,20 +23,34 @@ import (
 //
 // A client without a user is bound if its id is new, if it was pushed to but never bound, or if the
 // claim has the secret of the last bind. Otherwise the error is ErrSecret. The error is ErrStale if
-// a later attempt of the same instance of the client was bound.
+// a later attempt of the same instance of the client was bound, and ErrLate if the store executes
+// the bind so late that the client may be connected elsewhere by now.
+//
+// The time of the claim is read here and not when the command is written: a connection may take
+// seconds to open, and the caller may have given up by then.
 func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound] {
 	targets := make([]redispipe.Target, len(claims))
+	now := any(askedArg(r.clock.minimum()))
 	for i, c := range claims {
+		asked := now
+		if c.Asked != 0 {
+			asked = decimal(c.Asked)
+		}
 		targets[i] = redispipe.Target{
 			Script: r.bind, Keys: r.clientKeys(c.Client),
-			Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt), storedSecret(c.User, c.Secret)},
+			Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt), storedSecret(c.User, c.Secret), asked},
 		}
 	}
 	return outcomes(r, ctx, targets, func(reply *textReply) (b Bound, clock int64) {
-		switch reply.rest {
-		case "":
+		switch result, late := strings.CutPrefix(reply.rest, "-2\n"); {
+		case late:
+			reply.rest = result
+			b.Asked, clock = reply.integer(), reply.integer()
+			reply.err = cmp.Or(reply.err, ErrLate)
+			return b, clock
+		case result == "":
 			reply.err = ErrSecret
-		case "-1":
+		case result == "-1":
 			reply.err = ErrStale
 		}
 		b.Generation, b.PrevGeneration, b.Acked, b.Queued, b.Last = reply.integer(), reply.integer(), reply.integer(), int(reply.integer()), reply.integer()
@@ -43,6 +59,14 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 		b.PrevServer = reply.text()
 		return b, clock
 	}, func(i int, err error) error { return fmt.Errorf("bind client %s: %w", claims[i].Client, err) })
+}
+
+// askedArg formats the time of a claim for the script, empty for an unknown one.
+func askedArg(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return decimal(ms)
 }
 
 // storedSecret returns the secret's hash for the record, in hexadecimal. It is empty for a client

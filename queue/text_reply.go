@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,8 @@ func (r *textReply) fail(format string, args ...any) {
 }
 
 // outcomes runs the scripts of all targets. parse returns the value in one result, and the reading
-// of the store's clock. wrap adds context to the error of target i.
+// of the store's clock. It may return a value with an error of the reply. wrap adds context to the
+// error of target i.
 func outcomes[T any](r *Redis, ctx context.Context, targets []redispipe.Target,
 	parse func(*textReply) (value T, clock int64), wrap func(i int, err error) error) []Outcome[T] {
 	out := make([]Outcome[T], len(targets))
@@ -69,11 +71,7 @@ func outcomes[T any](r *Redis, ctx context.Context, targets []redispipe.Target,
 			reply := &textReply{rest: text}
 			value, clock := parse(reply)
 			r.clock.update(clock)
-			if reply.err == nil {
-				out[i].Value = value
-			} else {
-				out[i].Err = reply.err
-			}
+			out[i].Value, out[i].Err = value, cmp.Or(reply.err, out[i].Err)
 		}
 		if out[i].Err != nil {
 			out[i].Err = wrap(i, out[i].Err)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"switchboard/broker/work"
@@ -57,47 +58,60 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim, gone func(i int
 	}
 	if err := b.opts.Registry.HoldClients(ctx, server, clients); err != nil {
 		for i, client := range clients {
-			b.unconfirmed.add(unconfirmedBind{client, server})
+			b.unconfirmed.add(client, server)
 			out[i].err = err
 		}
 		return out
 	}
-	present := claims
+	waiting := make([]int, len(claims)) // indexes of the claims without a result
 	for i, client := range clients {
-		if gone(i) {
-			b.unconfirmed.add(unconfirmedBind{client, server}) // its entry in s_c_ is to be removed
-			out[i].err = errClientGone
-			present = nil
-			continue
-		}
+		waiting[i] = i
 		out[i].pending = b.clients.beginBind(client)
 	}
-	if present == nil {
-		for i := range claims {
-			if out[i].err == nil {
-				present = append(present, claims[i])
+	for len(waiting) > 0 {
+		waiting = slices.DeleteFunc(waiting, func(i int) bool {
+			if !gone(i) {
+				return false
 			}
-		}
-	}
-	outcomes := b.opts.Queue.BindClients(ctx, present)
-	for i := range claims {
-		if out[i].err != nil {
-			continue
-		}
-		o := outcomes[0]
-		outcomes = outcomes[1:]
-		if o.Err != nil {
 			b.clients.endBind(clients[i], out[i].pending)
-			b.bindFailed(ctx, clients[i], server, o.Err)
-			out[i] = bindResult{bound: o.Value, err: o.Err}
-			continue
-		}
-		b.clients.bound(out[i].pending, o.Value.Generation)
-		out[i].bound = o.Value
+			b.unconfirmed.add(clients[i], server) // its entry in s_c_ is to be removed
+			out[i] = bindResult{err: errClientGone}
+			return true
+		})
+		waiting = b.bindWaiting(ctx, claims, waiting, out)
 	}
 	b.bindUsers(ctx, claims, out)
 	b.completeWithdrawals(ctx, claims, out)
 	return out
+}
+
+// bindWaiting makes the bindings of the claims with these indexes. It returns the indexes of those
+// that the store found late, and changes their claims so that they are not late any more. The
+// caller repeats them, unless the connection has closed.
+func (b *binder) bindWaiting(ctx context.Context, claims []queue.Claim, waiting []int, out []bindResult) (late []int) {
+	list := claims
+	if len(waiting) < len(claims) {
+		list = make([]queue.Claim, len(waiting))
+		for k, i := range waiting {
+			list[k] = claims[i]
+		}
+	}
+	for k, o := range b.opts.Queue.BindClients(ctx, list) {
+		i := waiting[k]
+		switch c := &claims[i]; {
+		case o.Err == nil:
+			b.clients.bound(out[i].pending, o.Value.Generation)
+			out[i].bound = o.Value
+		case errors.Is(o.Err, queue.ErrLate) && ctx.Err() == nil:
+			c.Asked = o.Value.Asked
+			late = append(late, i)
+		default:
+			b.clients.endBind(c.Client, out[i].pending)
+			b.bindFailed(ctx, c.Client, c.Server, o.Err)
+			out[i] = bindResult{bound: o.Value, err: o.Err}
+		}
+	}
+	return late
 }
 
 // bindFailed cleans up after a failed bind. If the secret was refused, nothing was bound: the entry
@@ -113,7 +127,7 @@ func (b *binder) bindFailed(ctx context.Context, client, server string, failed e
 			return
 		}
 	}
-	b.unconfirmed.add(unconfirmedBind{client, server})
+	b.unconfirmed.add(client, server)
 }
 
 // bindUsers adds bound clients to their users' lists. It unbinds the clients for which that fails.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"switchboard/broker/session"
 	"switchboard/broker/transport"
@@ -197,4 +199,91 @@ func TestClientGoneWhileHeld(t *testing.T) {
 	if c, known, err := h.queue.Client(t.Context(), "gone"); known || err != nil {
 		t.Errorf("bound as %+v, %v", c, err)
 	}
+}
+
+// lateQueue is the queue of a harness that finds the first bind of each client late.
+type lateQueue struct {
+	Queue
+	onLate func(client string) // called for each late bind
+	asked  map[string]int64    // the claim's time that is not late, by client; 0 before the first bind
+}
+
+func (q *lateQueue) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
+	out := make([]queue.Outcome[queue.Bound], len(claims))
+	for i, c := range claims {
+		if _, found := q.asked[c.Client]; !found {
+			q.asked[c.Client] = time.Now().UnixMilli() + int64(len(q.asked))
+			out[i] = queue.Outcome[queue.Bound]{Value: queue.Bound{Asked: q.asked[c.Client]}, Err: queue.ErrLate}
+			q.onLate(c.Client)
+			continue
+		}
+		if c.Asked != q.asked[c.Client] {
+			panic("the claim is not repeated with the time from the store")
+		}
+		out[i] = q.Queue.BindClients(ctx, []queue.Claim{c})[0]
+	}
+	return out
+}
+
+// TestLateBind checks that a bind that the store finds late is repeated if the connection is open,
+// and only then: a client that has left may be connected elsewhere.
+func TestLateBind(t *testing.T) {
+	var h *harness
+	q := &lateQueue{asked: map[string]int64{}}
+	left := make(chan transport.Receiver, 1)
+	q.onLate = func(client string) {
+		if client == "gone" {
+			h.onLoop((<-left).Closed)
+		}
+	}
+	h = newHarnessOn(t, session.Options{}, func(store Queue) Queue { q.Queue = store; return q })
+	h.onLoop(func() {
+		receiver := h.Accept(h.loop, newSocket(), nil)
+		left <- receiver
+		receive(receiver, `{"type":"connect","client":"gone"}`)
+	})
+	tablet := h.connectAll("tablet")[0]
+	h.settle()
+	h.onLoop(func() {
+		if len(tablet.written) == 0 || tablet.written[0].Type != wire.TypeConnected {
+			t.Errorf("tablet received %v", tablet.written)
+		}
+	})
+	if c, known, err := h.queue.Client(t.Context(), "gone"); known || err != nil {
+		t.Errorf("bound as %+v, %v", c, err)
+	}
+	h.tick(1)
+	if clients, err := h.registry.HeldClients(t.Context(), "me", 10); err != nil || slices.Contains(clients, "gone") {
+		t.Errorf("the server holds %v, %v", clients, err)
+	}
+}
+
+// TestLateBindEnds checks that a bind that failed and is executed later does not stay.
+func TestLateBindEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, g := gated(t)
+		h.connectAll("tab")
+		<-g.calls
+		g.open <- errors.New("the store is away")
+		h.settle()
+		held := func() bool {
+			clients, err := h.registry.HeldClients(t.Context(), "me", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.Contains(clients, "tab")
+		}
+		if h.tick(1); held() {
+			t.Error("the server holds the client after the failed bind")
+		}
+		// The store executes it now.
+		if err := h.queue.BindClients(t.Context(), []queue.Claim{{Client: "tab", Server: "me"}})[0].Err; err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(queue.MaxBindDelay + time.Second) // on the clock of synctest
+		h.tick(1)
+		if c, _, err := h.queue.Client(t.Context(), "tab"); c.Server != "" || err != nil {
+			t.Errorf("bound as %+v, %v", c, err)
+		}
+	})
 }

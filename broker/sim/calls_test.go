@@ -36,6 +36,7 @@ type call struct {
 	subject      subject
 	args         string
 	order        int // tells apart calls that are otherwise equal
+	began        time.Time
 	deadline     time.Time
 
 	stage     stage
@@ -76,6 +77,7 @@ func (c *call) compare(d *call) int {
 func (w *world) park(ctx context.Context, c *call) (any, error) {
 	c.function = callerFunction()
 	c.proceed, c.answer = make(chan struct{}), make(chan result, 1)
+	c.began = time.Now()
 	c.deadline, _ = ctx.Deadline()
 	w.mu.Lock()
 	if w.ended || c.node != nil && c.node.dead {
@@ -206,7 +208,8 @@ func (w *world) answer(c *call) {
 // fail returns an error to the caller, whether or not the call was executed.
 func (w *world) fail(c *call, err error) {
 	w.log("fail %v (%s): %v", c, c.stage, err)
-	late := c.stage == waiting && c.op == "UpdateChannel" && !strings.Contains(c.args, owning) && w.oneIn(2)
+	mayBeLate := c.op == "Bind" || c.op == "UpdateChannel" && !strings.Contains(c.args, owning)
+	late := c.stage == waiting && mayBeLate && w.oneIn(2)
 	if c.stage == halfExecuted || late { // it continues without a caller
 		c.orphan = true
 	} else {
@@ -226,11 +229,12 @@ func (w *world) executeAndAnswer(c *call) {
 	}
 }
 
-// settleOrphans executes each orphan or drops it for good.
+// settleOrphans executes each orphan or drops it for good. A bind of a running broker may take
+// longer.
 func (w *world) settleOrphans() {
 	for _, c := range w.parked() {
 		switch {
-		case !c.orphan:
+		case !c.orphan || c.op == "Bind" && !c.node.dead && !w.oneIn(6):
 		case c.stage == halfExecuted || w.rng.IntN(2) == 0:
 			w.executeAndAnswer(c)
 		default:

@@ -33,6 +33,7 @@
 //   - a client's list loses only messages that were acknowledged, by the client itself or, if the
 //     push asked for it, by another client of the user
 //   - a stale generation changes nothing
+//   - a bind that its caller abandoned replaces no later binding
 //
 // In half of the runs, channels have states: clients and the backend change fields with leases
 // of milliseconds, clients own fields, and some subscribers follow the state with [state.Follower].
@@ -55,7 +56,8 @@
 //
 // # Assumptions
 //
-// A call that its caller abandoned is executed before the next second passes, or never. The
+// A call that its caller abandoned is executed before the next second passes, or never. Only a bind
+// of a running broker may be executed at any later time, or never. The
 // stores are the in-memory ones of the packages queue and registry; the conformance suites of
 // these packages hold them to the contract of the Redis stores. node.beat,
 // node.renew and node.rebind simulate the membership loop; they follow beat.go, membership.go and

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -21,6 +22,8 @@ type model struct {
 	fields          map[string]*fieldsModel // by channel
 	dead            map[string]bool         // servers that were declared dead
 	bound           map[string][]*conn      // by client: the candidates for the connection that was bound last
+	boundWith       map[string]int          // by client: world.callCount when it was bound last
+	boundLate       map[string]string       // by client: the server that it was bound to by a call without a caller
 	boundAfterDeath map[string]string       // by client: the server that it was bound to after that server was declared dead
 }
 
@@ -39,6 +42,7 @@ func newModel(w *world) *model {
 	return &model{
 		w: w, channels: map[string]*journal{}, clients: map[string]*journal{}, fields: map[string]*fieldsModel{},
 		dead: map[string]bool{}, bound: map[string][]*conn{}, boundAfterDeath: map[string]string{},
+		boundWith: map[string]int{}, boundLate: map[string]string{},
 	}
 }
 
@@ -140,6 +144,9 @@ func (m *model) checkExecuted(c *call, before record) {
 			m.fieldsOf(channel).check(c)
 		}
 	}
+	if c.op == "Bind" && c.err == nil {
+		m.checkLate(c)
+	}
 	if c.subject.client != "" {
 		m.checkClient(c, before, m.readRecord(c.subject))
 	}
@@ -153,9 +160,10 @@ func (m *model) checkExecuted(c *call, before record) {
 		m.w.violate("%v was allowed, but the server was declared dead", c)
 	}
 	if c.op == "Bind" && c.err == nil {
-		// The call does not name its connection: it is one of those that are not bound yet.
+		// The call does not name its connection: it is one of those that are not bound yet. A call
+		// without a caller binds none.
 		candidates := slices.DeleteFunc(slices.Clone(m.w.conns), func(d *conn) bool {
-			return d.client.name != c.subject.client || d.node != c.node || d.confirmed || d.bound || d.reason != ""
+			return c.orphan || d.client.name != c.subject.client || d.node != c.node || d.confirmed || d.bound || d.reason != ""
 		})
 		if len(candidates) == 1 {
 			candidates[0].bound = true
@@ -167,6 +175,23 @@ func (m *model) checkExecuted(c *call, before record) {
 	}
 	if declared, _ := c.value.(bool); c.op == "DeclareDead" && declared {
 		m.dead[c.subject.server] = true
+	}
+}
+
+// checkLate checks that a bind whose caller gave up replaces no binding made after the call began,
+// and is not executed after queue.MaxBindDelay.
+func (m *model) checkLate(c *call) {
+	name := c.subject.client
+	if c.orphan && m.boundWith[name] >= c.order {
+		m.w.violate("%v was abandoned, and replaced a newer binding", c)
+	}
+	if c.orphan && time.Since(c.began) > queue.MaxBindDelay {
+		m.w.violate("%v was abandoned, and executed after %v", c, time.Since(c.began))
+	}
+	m.boundWith[name] = m.w.callCount
+	delete(m.boundLate, name)
+	if c.orphan {
+		m.boundLate[name] = c.subject.owner
 	}
 }
 
@@ -202,7 +227,7 @@ func (m *model) checkClient(c *call, before, after record) {
 	if c.op == "Release" && before.Server != c.subject.owner && !before.equal(after) {
 		m.w.violate("%v took %s from %s", c, name, before.Server)
 	}
-	if listed, _ := m.w.registry.HeldClients(context.Background(), after.Server, 100); after.Server != "" && !m.dead[after.Server] &&
+	if listed, _ := m.w.registry.HeldClients(context.Background(), after.Server, 100); after.Server != "" && !m.dead[after.Server] && after.Server != m.boundLate[name] &&
 		!slices.Contains(listed, name) {
 		m.w.violate("%v: %s is at %s, but the janitor cannot find it", c, name, after.Server)
 	}

@@ -236,6 +236,42 @@ func TestLostAnswerOfBindSupersedes(t *testing.T) {
 	}
 }
 
+// TestLateBind executes the bind of a connection whose caller gave up, after the client connected
+// elsewhere, or left. Both must stay as they are.
+func TestLateBind(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		playScript(t, func(w *world) {
+			w.profile = shaky
+			cl := w.clients["ann/c1"]
+			cl.dial(w.nodes[0])
+			bind := w.runUntil("Bind")
+			bind.answer <- result{nil, errLost}
+			bind.orphan = true
+			time.Sleep(time.Second)
+			second := cl.dial(w.nodes[1])
+			for done := false; !done; done = w.model.bound[cl.name] != nil {
+				other := w.runUntil("Bind")
+				if calls := w.openCalls(); other == bind {
+					other = calls[1]
+				}
+				w.executeAndAnswer(other)
+			}
+			if leaves {
+				second.leave()
+				second.noticeEnd()
+			}
+			w.runUntilIdle() // executes the late bind
+			if w.checkComplete(); second.reason != "" {
+				w.violate("%v is closed as %s", second, second.reason)
+			}
+			if !w.failed() {
+				w.disconnectAll()
+				w.checkNothingLeft()
+			}
+		})
+	}
+}
+
 // TestLostAnswerOfBindLeavesNothing checks that the client is offline if it does not connect again.
 func TestLostAnswerOfBindLeavesNothing(t *testing.T) {
 	for _, op := range []string{"HoldClient", "Bind", "BindUser", "BindChannel"} {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 var (
@@ -18,6 +19,7 @@ func simulate(t *testing.T, seed uint64) (w *world) {
 	synctest.Test(t, func(*testing.T) {
 		w = newWorld(seed)
 		defer w.stop()
+		w.clockLag = time.Millisecond // so binds within a millisecond come late, and are repeated
 		for range *steps {
 			if w.failed() {
 				return

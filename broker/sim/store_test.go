@@ -123,6 +123,9 @@ func (s *store) User(ctx context.Context, user string) ([]registry.Binding, erro
 }
 
 func (s *store) bind(ctx context.Context, c queue.Claim) (queue.Bound, error) {
+	if c.Asked == 0 { // as the store in Redis does
+		c.Asked = s.w.storeTime().Add(-s.w.clockLag).UnixMilli()
+	}
 	return callStore(ctx, s, "Bind", subject{client: c.Client, owner: c.Server}, func(ctx context.Context) (queue.Bound, error) {
 		o := s.w.queue.BindClients(ctx, []queue.Claim{c})[0]
 		return o.Value, o.Err

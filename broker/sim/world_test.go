@@ -57,6 +57,7 @@ type world struct {
 	rules      stateRules
 	healed     bool          // all faults have ended, and some time has passed
 	clockAhead time.Duration // of the queue's clock, before the others
+	clockLag   time.Duration // of what brokers know of the queue's clock
 	names      []string      // of the clients, in order
 	conns      []*conn
 	dialed     int // connections so far

@@ -1,5 +1,6 @@
 #!lua
--- Makes servers the owners of clients, each under a new generation.
+-- Makes servers the owners of clients, each under a new generation. A claim that comes late changes
+-- nothing: its command was delayed, and its connection may have ended since.
 -- For each client:
 -- KEYS[k+1] c_{client}
 -- KEYS[k+2] mq_c_{client}
@@ -8,19 +9,22 @@
 -- ARGV[a+3] instance of the client, empty if it does not send one
 -- ARGV[a+4] attempt of that instance, a number that grows
 -- ARGV[a+5] hash of the secret that a client without a user presents; ignored with a user
+-- ARGV[a+6] time of the claim on the clock, Unix ms; it may be too early; empty if it is not known
 -- For all:
 -- ARGV[1] TTL of the records, ms; they may live an eighth longer
 -- ARGV[2] minimum that the clock must show, Unix ms
+-- ARGV[3] age at which a claim is late, ms
 -- returns for each client, separated by newlines: generation, generation until now, acked,
 --         messages waiting, last id ever assigned, the clock (Unix ms), 1 if acknowledged messages
 --         may have copies that are not withdrawn yet, else 0, server until now; -1 if a later
---         attempt of the same instance was bound; '' if the secret is wrong; or an error
+--         attempt of the same instance was bound; -2, the ARGV[a+6] that would not be late, and
+--         the clock, if the claim is late; '' if the secret is wrong; or an error
 -- cost O(clients)
 
-local call, format, max = redis.call, string.format, math.max
-local ttl, eighth = tonumber(ARGV[1]), math.floor(ARGV[1] / 8)
+local call, format, max, floor = redis.call, string.format, math.max, math.floor
+local ttl, eighth, max_age = tonumber(ARGV[1]), floor(ARGV[1] / 8), tonumber(ARGV[3])
 local now = call('TIME')
-local ms = max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[2]))
+local ms = max(now[1] * 1000 + floor(now[2] / 1000), tonumber(ARGV[2]))
 
 local function bind(k, a)
 	-- until is the earliest time of the record's expiry, see append_client. A client that
@@ -36,6 +40,10 @@ local function bind(k, a)
 	end
 	if ARGV[a+3] ~= '' and record[6] == ARGV[a+3] and tonumber(record[7] or 0) > tonumber(ARGV[a+4]) then
 		return '-1'
+	end
+	local asked, bound_at = tonumber(ARGV[a+6]), 1577836800000 + floor(prev_generation / 4096)
+	if asked and (ms - asked > max_age or bound and bound_at > asked) then
+		return format('-2\n%d\n%d', max(ms, bound_at), ms)
 	end
 	local tail = queued > 0 and string.match(call('LINDEX', KEYS[k+2], '-1'), '^(%d+):')
 	if tail and tonumber(tail) > tonumber(last) and tonumber(tail) <= 9007199254740991 then
@@ -85,7 +93,7 @@ end
 -- An error of one client does not affect the others.
 local replies = {}
 for i = 1, #KEYS / 2 do
-	local ok, reply = pcall(bind, 2 * i - 2, 5 * i - 3)
+	local ok, reply = pcall(bind, 2 * i - 2, 6 * i - 3)
 	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
 return replies
