@@ -66,11 +66,11 @@ func (q failingQueue) Unbind(ctx context.Context, client string, generation int6
 // phoneKeys returns the content of all keys of the phone.
 func phoneKeys(t *testing.T, c *redis.Client, prefix string) string {
 	t.Helper()
-	list, err := c.LRange(t.Context(), prefix+"mq_c_{phone}", 0, -1).Result()
+	list, err := c.LRange(t.Context(), prefix+"mq_c_{alice/phone}", 0, -1).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := c.HGetAll(t.Context(), prefix+"c_{phone}").Result()
+	record, err := c.HGetAll(t.Context(), prefix+"c_{alice/phone}").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
