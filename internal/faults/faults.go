@@ -274,9 +274,31 @@ func blackholePeerLinks(ctx context.Context, tb *testbed) error {
 	return nil
 }
 
+// freezeRedis stops Redis. Meanwhile the brokers' calls end, and their commands stay in the sockets:
+// Redis executes them when it continues, beside the calls of then, in any order.
+func freezeRedis(ctx context.Context, tb *testbed) error {
+	tb.recordFault()
+	if err := tb.store.server.Pause(); err != nil {
+		return err
+	}
+	if err := tb.flap(ctx, 4); err != nil {
+		return err
+	}
+	if err := tb.store.server.Resume(); err != nil {
+		return err
+	}
+	tb.logf("Redis is running again")
+	return tb.flap(ctx, 4)
+}
+
 func flapClients(ctx context.Context, tb *testbed) error {
 	tb.recordFault()
-	end := time.Now().Add(10 * tb.times.Beat)
+	return tb.flap(ctx, 10)
+}
+
+// flap cuts the links of the flapping clients for a number of beats.
+func (tb *testbed) flap(ctx context.Context, beats time.Duration) error {
+	end := time.Now().Add(beats * tb.times.Beat)
 	for time.Now().Before(end) { // cuts about a tenth of them each 100 ms
 		tb.eachLink(flapping, func(*testClient) bool { return tb.random.IntN(10) == 0 }, cutAny(tb.random))
 		if !pause(ctx, 100*time.Millisecond) {

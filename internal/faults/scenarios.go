@@ -61,6 +61,10 @@ var scenarios = []scenario{
 		about: "Redis without persistence is killed and restarted empty after 2 beats",
 	},
 	{
+		name: "freeze Redis", redis: single, fault: freezeRedis, special: flapping, percent: 10,
+		about: "Redis is stopped (SIGSTOP) for 4 beats and then executes what has arrived meanwhile; the connections of 10 % of the clients are reset about every second",
+	},
+	{
 		name: "Sentinel failover", redis: sentinel, fault: killMaster, forgets: true, special: stalling, percent: 10,
 		about: "the replica loses its link to the master, which is killed a beat later; Sentinels promote the replica, and the old master becomes its replica; 10 % of the clients read nothing in that beat, and their connections are reset at the kill",
 	},
