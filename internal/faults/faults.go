@@ -274,8 +274,8 @@ func blackholePeerLinks(ctx context.Context, tb *testbed) error {
 	return nil
 }
 
-// freezeRedis stops Redis. Meanwhile the brokers' calls end, and their commands stay in the sockets:
-// Redis executes them when it continues, beside the calls of then, in any order.
+// freezeRedis stops Redis. Meanwhile the calls of the brokers time out, but their commands stay in
+// the sockets. When Redis continues, it executes them and the newer commands, in any order.
 func freezeRedis(ctx context.Context, tb *testbed) error {
 	tb.recordFault()
 	if err := tb.store.server.Pause(); err != nil {

@@ -78,7 +78,7 @@ func (t *target) openSingle(hook connectHook) (redis.UniversalClient, error) {
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	o.MaintNotificationsConfig = withoutNotifications()
 	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
-	o.Dialer = t.dialer(o.DialTimeout)
+	o.Dialer = t.dialer(o.DialTimeout, o.TLSConfig)
 	return redis.NewClient(o), nil
 }
 
@@ -92,7 +92,7 @@ func (t *target) openSentinel(hook connectHook) (redis.UniversalClient, error) {
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	verifyEachHost(o.TLSConfig)
 	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
-	o.Dialer = t.dialer(o.DialTimeout)
+	o.Dialer = t.dialer(o.DialTimeout, o.TLSConfig)
 	return redis.NewFailoverClient(o), nil
 }
 
@@ -109,7 +109,7 @@ func (t *target) openCluster(hook connectHook) (redis.UniversalClient, error) {
 		verifyEachHost(o.TLSConfig)
 	}
 	setSizes(&o.PoolSize, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout)
-	o.Dialer = t.dialer(o.DialTimeout)
+	o.Dialer = t.dialer(o.DialTimeout, o.TLSConfig)
 	return redis.NewClusterClient(o), nil
 }
 

@@ -30,23 +30,44 @@ func strict(config *tls.Config) *tls.Config {
 	return tlsconfig.Strict(config)
 }
 
-// dialer returns a dialer that uses t.config, or nil if there is none: then go-redis dials, and
-// verifies with the authorities of the system. The certificate must be valid for the host that is
-// dialed. If the URL of a Cluster has one host, it must be valid for that name on all nodes.
-func (t *target) dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
-	if t.config == nil {
-		return nil
-	}
+// dialer returns a dialer that uses t.config, or fromURL if there is none. fromURL is nil for a
+// connection without TLS. The certificate must be valid for the host that is dialed. If the URL of
+// a Cluster has one host, it must be valid for that name on all nodes.
+//
+// A connection whose command timed out is closed. What it has not sent by then is discarded, or a
+// link that lost its packets would bring the command to Redis much later, when the caller has done
+// something else.
+func (t *target) dialer(timeout time.Duration, fromURL *tls.Config) func(context.Context, string, string) (net.Conn, error) {
 	shared := ""
 	if t.kind == cluster && len(t.hosts) == 1 {
 		shared, _, _ = net.SplitHostPort(t.hosts[0])
 	}
+	plain := &net.Dialer{Timeout: timeout, KeepAlive: 5 * time.Minute}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		config := tlsconfig.Strict(t.config())
-		if config.ServerName == "" {
-			config.ServerName = shared
+		config := fromURL
+		if t.config != nil {
+			if config = tlsconfig.Strict(t.config()); config.ServerName == "" {
+				config.ServerName = shared
+			}
 		}
-		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: timeout, KeepAlive: 5 * time.Minute}, Config: config}
-		return d.DialContext(ctx, network, addr)
+		dial := plain.DialContext
+		if config != nil {
+			dial = (&tls.Dialer{NetDialer: plain, Config: config}).DialContext
+		}
+		conn, err := dial(ctx, network, addr)
+		if err == nil {
+			discardUnsent(conn)
+		}
+		return conn, err
+	}
+}
+
+// discardUnsent makes the close of conn discard what was not sent.
+func discardUnsent(conn net.Conn) {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // fails only on a closed connection
 	}
 }
