@@ -20,6 +20,8 @@ export interface Saved {
     all?: number | undefined;
     /** The last id handled, by channel. */
     channels?: Record<string, number>;
+    /** When each of these channels was last in use, in ms since 1970. */
+    used?: Record<string, number>;
 }
 /**
  * Store writes positions, several at a time. Its failures are reported and have no other effect.

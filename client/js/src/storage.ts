@@ -18,6 +18,8 @@ export interface Saved {
   all?: number | undefined;
   /** The last id handled, by channel. */
   channels?: Record<string, number>;
+  /** When each of these channels was last in use, in ms since 1970. */
+  used?: Record<string, number>;
 }
 
 /** How long a change may wait before it is written, in ms. */

@@ -8,6 +8,7 @@ import { SignedOutError, SwitchboardError } from "./errors.js";
 import { Feed } from "./feed.js";
 import { Inbox } from "./inbox.js";
 import type { Logger, Options, SwitchboardEvents } from "./options.js";
+import { usesToKeep } from "./positions.js";
 import { Store, type Saved } from "./storage.js";
 import { Tokens } from "./token.js";
 import { User } from "./user.js";
@@ -172,7 +173,8 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
 
   /** @internal */
   _savedPosition(channel: string): number | undefined {
-    return this._saved?.channels?.[channel];
+    const position = this._saved?.channels?.[channel]; // of a channel "constructor" it may be a function
+    return typeof position === "number" ? position : undefined;
   }
 
   /** @internal */
@@ -368,9 +370,22 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   private _snapshot(): Saved {
-    const channels = { ...this._saved?.channels };
-    for (const { name, position } of this._channels.values()) if (position !== undefined) channels[name] = position;
-    return { ...this._saved, inbox: this.inbox.position, all: this.all.position, channels };
+    const saved = this._saved!;
+    const now = Date.now();
+    const used = new Map(usesToKeep(saved, now));
+    const channels = new Map([...used.keys()].map((name) => [name, saved.channels![name]!]));
+    for (const { name, position = channels.get(name) } of this._channels.values()) {
+      if (position === undefined) continue;
+      channels.set(name, position);
+      used.set(name, now);
+    }
+    return {
+      ...saved,
+      inbox: this.inbox.position,
+      all: this.all.position,
+      channels: Object.fromEntries(channels),
+      used: Object.fromEntries(used),
+    };
   }
 
   private _listen(): void {

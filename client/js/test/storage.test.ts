@@ -115,6 +115,61 @@ test("an unsubscribed channel starts anew, also in the next process", async () =
   assert.deepEqual(JSON.parse(storage.values.get("switchboard")!).channels, { d: 6 });
 });
 
+test("positions of channels that are not used any more are forgotten", async () => {
+  const storage = memory();
+  const day = 86_400_000;
+  const now = Date.now();
+  const used: Record<string, number> = {
+    old: now - 31 * day,
+    kept: now - 29 * day,
+    held: now - 31 * day,
+    ahead: now + 99 * day,
+  };
+  const channels: Record<string, number> = { old: 1, kept: 2, held: 3, ahead: 4, unknown: 5 };
+  storage.setItem("switchboard", JSON.stringify({ asked: "auto", name: "tab", secret: "s", channels, used }));
+  const { sb, socket } = await connected({ storage });
+  sb.channel("held");
+  await settle();
+  assert.equal(socket.subscribed({ recovered: true }).after, 3);
+  await sb.close();
+  const kept = JSON.parse(storage.values.get("switchboard")!) as Record<string, unknown>;
+  assert.deepEqual(kept["channels"], { held: 3, kept: 2, ahead: 4, unknown: 5 });
+  assert.deepEqual(kept["used"], { held: now, kept: now - 29 * day, ahead: now, unknown: now });
+  assert.equal(kept["secret"], "s");
+});
+
+test("of many channels, the least recently used are forgotten, but not those of the last week", async () => {
+  const storage = memory();
+  const stored = async (age: number) => {
+    const names = Array.from({ length: 1200 }, (_, i) => `c${i}`);
+    const channels = Object.fromEntries(names.map((name, i) => [name, i]));
+    const used = Object.fromEntries(names.map((name, i) => [name, Date.now() - age - i]));
+    storage.setItem("switchboard", JSON.stringify({ asked: "auto", channels, used }));
+    const { sb, socket } = await connected({ storage });
+    sb.channel("c1199");
+    await settle();
+    socket.subscribed({ recovered: true });
+    await sb.close();
+    return Object.keys((JSON.parse(storage.values.get("switchboard")!) as { channels: object }).channels);
+  };
+  assert.equal((await stored(6 * 86_400_000)).length, 1200);
+  const left = await stored(8 * 86_400_000);
+  assert.deepEqual(
+    [left.length, left.includes("c999"), left.includes("c1000"), left.includes("c1199")],
+    [1001, true, false, true],
+  );
+});
+
+test("a channel may have the name of a member of objects", async () => {
+  const storage = memory();
+  storage.setItem("switchboard", '{"channels":{}}');
+  const { sb, socket } = await connected({ storage });
+  sb.channel("constructor");
+  sb.channel("__proto__");
+  await settle();
+  assert.deepEqual([socket.subscribed().after, socket.subscribed().after], [undefined, undefined]);
+});
+
 test("nothing is written before the storage is read", async () => {
   const written: string[] = [];
   let read!: (text: string) => void;
