@@ -24,7 +24,8 @@ export interface Saved {
     used?: Record<string, number>;
 }
 /**
- * Store writes positions, several at a time. Its failures are reported and have no other effect.
+ * Store writes positions, several at a time. Its failures are reported and have no other effect. A
+ * storage that cannot be read is not written.
  */
 export declare class Store {
     constructor(_storage: Storage | undefined, _key: string, _snapshot: () => Saved, _failed: (error: unknown) => void);

@@ -2,7 +2,8 @@
 export type TokenSource = string | (() => string | Promise<string>);
 /** Tokens keeps the current token. It asks the token function again before the token expires. */
 export declare class Tokens {
-    constructor(_source: TokenSource | undefined);
+    /** `_timeout` is the longest wait for the token function in ms; 0 for no limit. */
+    constructor(_source: TokenSource | undefined, _timeout: number);
     /** Returns the current token, or a new one. It rejects with the code `token`. */
     _get(): Promise<string | undefined>;
     /** Asks the token function. */

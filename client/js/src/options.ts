@@ -12,6 +12,11 @@ export interface Logger {
 export interface Options extends Partial<Times> {
   /** A token, or a function that returns a new one. Absent: an open broker. */
   token?: TokenSource;
+  /**
+   * The longest wait for the token function in ms, 0 for no limit. After it, the function is called
+   * again, with the backoff of a reconnect. Absent: 30,000.
+   */
+  tokenTimeout?: number;
   /** The name of this device. Absent or "auto": a random one, kept in `storage`. */
   client?: string;
   /** The user, in an open broker only. */

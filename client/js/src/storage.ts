@@ -1,3 +1,5 @@
+import { within } from "./timeout.js";
+
 /** Where positions and the identity of the client are kept: localStorage, or anything like it. */
 export type Storage =
   | { getItem(key: string): Awaitable<string | null | undefined>; setItem(key: string, value: string): unknown }
@@ -25,14 +27,18 @@ export interface Saved {
 /** How long a change may wait before it is written, in ms. */
 const writeDelay = 100;
 
+/** The longest wait for the storage when the client starts, in ms. */
+const readTimeout = 10_000;
+
 /**
- * Store writes positions, several at a time. Its failures are reported and have no other effect.
+ * Store writes positions, several at a time. Its failures are reported and have no other effect. A
+ * storage that cannot be read is not written.
  */
 export class Store {
   private _timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    private readonly _storage: Storage | undefined,
+    private _storage: Storage | undefined,
     private readonly _key: string,
     private readonly _snapshot: () => Saved,
     private readonly _failed: (error: unknown) => void,
@@ -41,8 +47,18 @@ export class Store {
   async _load(): Promise<Saved> {
     const s = this._storage;
     if (!s) return {};
+    let text: string | null | undefined;
     try {
-      const text = await ("getItem" in s ? s.getItem(this._key) : s.get(this._key));
+      text = await within(
+        readTimeout,
+        "getItem" in s ? s.getItem(this._key) : s.get(this._key),
+        "answer of the storage",
+      );
+    } catch (error) {
+      this._storage = undefined; // it may hold an identity, which must not be replaced
+      this._failed(error);
+    }
+    try {
       return (JSON.parse(text ?? "{}") as Saved | null) ?? {};
     } catch (error) {
       this._failed(error);

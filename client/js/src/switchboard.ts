@@ -62,7 +62,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     this._urls = [urls].flat().map((url) => url.replace(/^http/, "ws"));
     this._o = options;
     this._next = Math.floor(Math.random() * this._urls.length);
-    this._tokens = new Tokens(options.token);
+    this._tokens = new Tokens(options.token, options.tokenTimeout ?? 30_000);
     this._backoff = this._newBackoff();
     this._store = new Store(
       options.storage,
@@ -225,12 +225,12 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     try {
       token = await this._tokens._get();
     } catch (error) {
+      if (attempt !== this._attempt) return; // closed meanwhile
       this._report(error, "token");
-      if (attempt !== this._attempt) return;
       if ((error as Error).cause instanceof SignedOutError) return this._stop("token", String((error as Error).cause));
       return this._ended({ code: "token", message: (error as Error).message, reconnect: true, afterMs: 0 });
     }
-    if (attempt !== this._attempt) return; // closed meanwhile
+    if (attempt !== this._attempt) return;
     const { connectTimeout = 10_000, pingAfter = 10_000, pingTimeout = 5000 } = this._o;
     try {
       this._connection = new Connection(

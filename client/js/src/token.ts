@@ -1,4 +1,5 @@
 import { SwitchboardError } from "./errors.js";
+import { within } from "./timeout.js";
 import type { Json } from "./wire.js";
 
 /** A token, or a function that returns one. */
@@ -13,7 +14,11 @@ export class Tokens {
   private _used = false; // a connection was made with it
   private _renewAt = Infinity;
 
-  constructor(private readonly _source: TokenSource | undefined) {}
+  /** `_timeout` is the longest wait for the token function in ms; 0 for no limit. */
+  constructor(
+    private readonly _source: TokenSource | undefined,
+    private readonly _timeout: number,
+  ) {}
 
   /** Returns the current token, or a new one. It rejects with the code `token`. */
   async _get(): Promise<string | undefined> {
@@ -25,7 +30,7 @@ export class Tokens {
   /** Asks the token function. */
   async _fetch(): Promise<string> {
     try {
-      this._set(await (this._source as () => string | Promise<string>)());
+      this._set(await within(this._timeout, (this._source as () => string | Promise<string>)(), "token"));
     } catch (error) {
       throw new SwitchboardError("token", "the token function failed", {}, error);
     }

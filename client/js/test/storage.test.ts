@@ -204,3 +204,16 @@ test("a storage that fails is an error, and nothing else", async () => {
   await sb.close();
   assert.equal(errors.length, 2);
 });
+
+test("a storage that cannot be read, or does not answer, is not written", async () => {
+  for (const get of [() => Promise.reject(new Error("locked")), () => new Promise<string>(() => {})]) {
+    const written: string[] = [];
+    const storage = { get, set: (_: string, text: string) => written.push(text) };
+    const { sb, errors } = await dialled({ storage, connectTimeout: 60_000 });
+    tick(10_000);
+    await settle();
+    FakeSocket.last.connect();
+    await sb.close();
+    assert.deepEqual([errors.length, written], [1, []]);
+  }
+});

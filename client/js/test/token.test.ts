@@ -87,6 +87,49 @@ test("a failure of the token function is an error, and is tried again", async ()
   assert.equal(FakeSocket.last.connect().token, "t");
 });
 
+test("a token function that never settles is called again", async () => {
+  let asked = 0;
+  const { sb, errors } = await dialled({ token: () => (++asked > 1 ? "t" : new Promise<string>(() => {})) });
+  tick(29_999);
+  await settle();
+  assert.deepEqual([sb.phase, errors], ["connecting", []]);
+  tick(1);
+  await settle();
+  const error = errors[0] as SwitchboardError;
+  assert.deepEqual([error.code, (error.cause as SwitchboardError).code, sb.phase], ["token", "timeout", "waiting"]);
+  tick(20_000);
+  await settle();
+  assert.equal(FakeSocket.last.connect().token, "t");
+});
+
+test("a renewal that never settles is tried again, and the connection stays", async () => {
+  let asked = 0;
+  const { sb, errors } = await dialled({
+    token: () => (++asked === 2 ? new Promise<string>(() => {}) : token(300)),
+    pingAfter: 1e9,
+  });
+  FakeSocket.last.connect();
+  tick(240_000);
+  await settle();
+  tick(30_000);
+  await settle();
+  assert.deepEqual([(errors[0] as SwitchboardError).code, sb.phase], ["token", "connected"]);
+  tick(30_000);
+  await settle();
+  FakeSocket.last.answer("refresh", { type: "refreshed" });
+  assert.equal(asked, 3);
+});
+
+test("a token function without a limit may take its time", async () => {
+  let answer!: (token: string) => void;
+  await dialled({ token: () => new Promise<string>((resolve) => (answer = resolve)), tokenTimeout: 0 });
+  tick(3_600_000);
+  await settle();
+  answer("t");
+  await settle();
+  assert.equal(FakeSocket.last.connect().token, "t");
+});
+
 test("a token function can end it", async () => {
   const { sb } = await dialled({ token: () => Promise.reject(new SignedOutError("bye")) });
   assert.equal(sb.phase, "closed");
