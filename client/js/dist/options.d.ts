@@ -21,7 +21,11 @@ export interface Options extends Partial<Times> {
     user?: string;
     /** What other clients see of this one, in an open broker only. */
     info?: Json;
-    /** "auto": the broker removes a message of the inbox when it has sent it. Absent: "client". */
+    /**
+     * When a message of the inbox is acknowledged. "client": when all handlers have succeeded; one
+     * that fails is called again. "auto": when all have returned and their promises are settled, also
+     * if one has failed. Absent: "client".
+     */
     ack?: "client" | "auto";
     /** The WebSocket class. Absent: the global one. Node before 22 needs that of the package `ws`. */
     WebSocket?: SocketClass;

@@ -14,6 +14,10 @@ const ackWithin = 100;
  * and, if they returned promises, until these have resolved. If a handler fails, the message stays
  * unacknowledged, and the handler is called again after a backoff. Later messages wait for it, so
  * the order is kept. If the page or process ends before, the message arrives again.
+ *
+ * The option `ack: "auto"` only ends the repetition after a failure. It is not the "auto" of the
+ * protocol, with which a message counts as acknowledged when the broker has written it: that loses
+ * what is on the way when the connection ends, and what waits for handlers when the page ends.
  */
 export class Inbox<Data = Json> extends Feed<Data> {
   private _unacked = 0; // handled since the last acknowledgement
@@ -55,6 +59,7 @@ export class Inbox<Data = Json> extends Feed<Data> {
       for (const handler of handlers) {
         if (!done.has(handler)) await this._run("message", handler, [m.data, infoOf(m)], () => done.add(handler));
       }
+      if (this._sb._acksFailures) return;
       if (handlers.every((handler) => done.has(handler))) return;
       await new Promise((resolve) => (this._retryTimer = setTimeout(resolve, backoff._next())));
     }
@@ -85,6 +90,6 @@ export class Inbox<Data = Json> extends Feed<Data> {
     this._unacked = 0;
     clearTimeout(this._ackTimer);
     this._ackTimer = undefined;
-    if (this.position !== undefined) this._sb._sendAck(this.position);
+    if (this.position !== undefined) this._sb._send({ type: "ack", id: this.position });
   }
 }

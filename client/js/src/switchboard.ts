@@ -166,9 +166,9 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     if (this._isConnected) this._connection!._send(message);
   }
 
-  /** @internal */
-  _sendAck(id: number): void {
-    if (this._o.ack !== "auto") this._send({ type: "ack", id });
+  /** @internal A message of the inbox whose handler has failed is acknowledged. */
+  get _acksFailures(): boolean {
+    return this._o.ack === "auto";
   }
 
   /** @internal */
@@ -247,7 +247,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   private _hello(token: string | undefined): Outgoing {
-    const { client = "auto", user, info, ack } = this._o;
+    const { client = "auto", user, info } = this._o;
     const saved = this._saved!;
     if (saved.asked !== client) this._saved = { ...saved, asked: client, name: undefined, secret: undefined };
     let name = this._saved!.name;
@@ -262,7 +262,6 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
       token,
       user,
       info,
-      ack,
       client: name,
       secret: anonymous ? this._saved!.secret : undefined,
       after: this.all._received,

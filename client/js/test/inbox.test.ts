@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
-import { FakeSocket, connected, reconnect, settle, stopClock, tick } from "./fake.js";
+import { FakeSocket, connected, dialled, reconnect, settle, stopClock, tick } from "./fake.js";
 
 beforeEach(stopClock);
 afterEach(() => mock.timers.reset());
@@ -117,14 +117,39 @@ test("a gap is reported once, and acknowledged", async () => {
   assert.deepEqual(gaps, [{ after: 0, id: 7 }]);
 });
 
-test("ack auto sends no acknowledgement", async () => {
-  const { sb, socket } = await connected({ ack: "auto" });
-  sb.inbox.on("message", () => {});
-  socket.receive(message(1));
+test("with ack auto, a message is acknowledged after its handlers, also if one fails, and not before", async () => {
+  const { sb, socket, errors } = await dialledAuto();
+  const release: (() => void)[] = [];
+  const seen: unknown[] = [];
+  sb.inbox.on("message", (data) => {
+    seen.push(data);
+    return new Promise<void>((resolve) => release.push(resolve));
+  });
+  sb.inbox.on("message", () => {
+    throw new Error("no");
+  });
+  socket.receive(message(1), message(2)); // the page may end now: both are unacknowledged
   await settle();
   tick(1000);
-  assert.equal(socket.types, "");
+  assert.deepEqual([seen, socket.types], [[1], ""]);
+  release[0]!();
+  await settle();
+  tick(100);
+  assert.deepEqual([seen, socket.take("ack").id, errors.length], [[1, 2], 1, 1]);
+  const next = await reconnect();
+  assert.equal(next.take("ack").id, 1);
+  next.receive(message(2));
+  release[1]!();
+  await settle();
+  assert.deepEqual([seen, next.sent.filter((m) => m.type === "ack").at(-1)?.id], [[1, 2], 2]);
 });
+
+/** Returns a client with `ack: "auto"`, after which the broker must not acknowledge by itself. */
+async function dialledAuto() {
+  const client = await dialled({ ack: "auto", pingAfter: 1e9 });
+  assert.equal(FakeSocket.last.connect().ack, undefined);
+  return { ...client, socket: FakeSocket.last };
+}
 
 test("a final end of the connection after messages", async () => {
   const { sb, socket, errors } = await connected({ client: "phone" });
