@@ -44,7 +44,12 @@ export declare class Channel<Data = Json, Fields extends object = Record<string,
     get members(): Members;
     /** Resolves when the broker has accepted the subscription, and rejects if it refuses it. */
     subscribe(options?: Omit<ChannelOptions, "subscribe">): Promise<Subscribed>;
-    /** Ends the subscription, and forgets the position, the state and the members. */
+    /**
+     * Subscribes for one part of the application. The returned function ends the subscription, unless
+     * another part holds it, or you have subscribed by `channel` or `subscribe`.
+     */
+    hold(): () => Promise<void>;
+    /** Ends the subscription for all parts, and forgets the position, the state and the members. */
     unsubscribe(): Promise<void>;
     /** Publishes data, and returns the id of the message. */
     publish(data: Data, options?: PublishOptions): Promise<Published>;

@@ -50,9 +50,11 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
 > {
   /** @internal The subscription is wanted. */
   _wanted = false;
+  private _endedBy: SwitchboardError | undefined; // until the subscription is wanted again
   private _active = false; // `subscribed` has arrived on this connection
   private _pending: Outgoing | undefined; // the subscribe without an answer
   private _due = false; // a subscribe will be made in a microtask
+  private readonly _holders = new Set<object>(); // parts of the application; the channel itself is one of them
   private _retry: Backoff;
   private _timer: ReturnType<typeof setTimeout> | undefined;
   private _waiters: { resolve: (s: Subscribed) => void; reject: (e: SwitchboardError) => void }[] = [];
@@ -80,7 +82,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     if (o.after !== undefined && !this._wanted) this._restartAt(o.after);
     if (o.state !== undefined && o.state !== false) this._keepState(o.state === true ? "" : o.state);
     if (o.presence) this._keepMembers();
-    if (o.subscribe ?? !this._wanted) this._want();
+    if (o.subscribe !== false) this._hold(this, o.subscribe);
   }
 
   /** The live fields. The first use adds them to the subscription. */
@@ -104,7 +106,19 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     return new Promise((resolve, reject) => this._waiters.push({ resolve, reject }));
   }
 
-  /** Ends the subscription, and forgets the position, the state and the members. */
+  /**
+   * Subscribes for one part of the application. The returned function ends the subscription, unless
+   * another part holds it, or you have subscribed by `channel` or `subscribe`.
+   */
+  hold(): () => Promise<void> {
+    const holder = {};
+    this._hold(holder);
+    return async () => {
+      if (this._holders.delete(holder) && !this._holders.size) await this.unsubscribe();
+    };
+  }
+
+  /** Ends the subscription for all parts, and forgets the position, the state and the members. */
   async unsubscribe(): Promise<void> {
     const sent = this._active || this._pending;
     this._end(new SwitchboardError("unsubscribed", `${this.name} was unsubscribed`));
@@ -230,6 +244,8 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   _end(error: SwitchboardError, forget = true): void {
     this._lost();
     this._wanted = this._due = false;
+    this._endedBy = error;
+    this._holders.clear();
     clearTimeout(this._hereTimer);
     this._hereTimer = this._shown = undefined;
     this._members?._stop();
@@ -261,7 +277,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   private _keepState(prefix: string): State<Fields> {
-    this._state ??= new State<Fields>(this._failed, () => this._sb._closed);
+    this._state ??= new State<Fields>(this._failed, () => this._sb._closed ?? this._endedBy);
     if (this._selector !== prefix) {
       const state = this._state;
       this._selector = prefix;
@@ -280,9 +296,15 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     return this._members;
   }
 
+  private _hold(holder: object, again = false): void {
+    this._holders.add(holder);
+    if (again || !this._wanted) this._want();
+  }
+
   /** Subscribes when the code that configures the channel has run. */
   private _want(): void {
     this._wanted = true;
+    this._endedBy = undefined;
     if (this._due) return;
     this._due = true;
     queueMicrotask(() => {

@@ -35,7 +35,7 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
   private _reducer = new Reducer();
   private _waiters: { resolve: () => void; reject: (error: unknown) => void }[] = [];
 
-  /** @internal `_closed` returns the error after which nothing arrives any more. */
+  /** @internal `_closed` returns the error after which nothing arrives. */
   constructor(
     failed: (error: unknown, event: string) => void,
     private readonly _closed: () => unknown,
@@ -74,7 +74,7 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
     for (const [name, entry] of this._shown) yield [name, entry.value];
   }
 
-  /** Resolves when all fields have arrived, and rejects if the broker refuses the subscription. */
+  /** Resolves when all fields have arrived, and rejects if the subscription was refused or has ended. */
   ready(): Promise<void> {
     if (this.complete) return Promise.resolve();
     return new Promise((resolve, reject) => {

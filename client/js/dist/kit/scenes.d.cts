@@ -74,8 +74,8 @@ export declare class Scenes {
     }>;
     /**
      * Follows a scene, and enters it with an avatar from no scene. Refusals: conflict (it is in
-     * another scene: transfer it), locked, full, not_found. After a reconnect within the grace the
-     * avatar is still there.
+     * another scene: transfer it), locked, full, not_found. After an error the scene is not followed.
+     * After a reconnect within the grace the avatar is still there.
      */
     enter(avatar: string, scene: string): Promise<Scene>;
     /** Like `enter`, from any scene, or from one. */

@@ -8,7 +8,7 @@ export declare abstract class View {
     on(event: "change", handler: (change: StateChange) => unknown): () => void;
     /** Resolves when the view is complete, and rejects if the broker refuses it. */
     ready(): Promise<this>;
-    /** Ends the view. */
+    /** Ends the view. The channel stays subscribed if another view, or your application, uses it. */
     close(): Promise<void>;
     /** The fields that begin with a prefix, by the rest of their names. */
     protected entriesOf<Value>(prefix: string): [name: string, entry: Entry<Value>][];

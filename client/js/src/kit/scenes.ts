@@ -79,8 +79,8 @@ export class Scenes {
 
   /**
    * Follows a scene, and enters it with an avatar from no scene. Refusals: conflict (it is in
-   * another scene: transfer it), locked, full, not_found. After a reconnect within the grace the
-   * avatar is still there.
+   * another scene: transfer it), locked, full, not_found. After an error the scene is not followed.
+   * After a reconnect within the grace the avatar is still there.
    */
   enter(avatar: string, scene: string): Promise<Scene> {
     return this.place("scene.enter", { avatar, scene });
@@ -100,8 +100,14 @@ export class Scenes {
     method: string,
     data: { avatar: string; scene: string; from?: string | undefined },
   ): Promise<Scene> {
-    const scene = await new Scene(this.sb, data.scene, data.avatar).ready(); // the place belongs to the subscription
-    await this.sb.call(method, data);
+    const scene = new Scene(this.sb, data.scene, data.avatar);
+    try {
+      await scene.ready(); // the place belongs to the subscription
+      await this.sb.call(method, data);
+    } catch (error) {
+      scene.close().catch(() => {}); // without a connection it waits for one, and the caller does not
+      throw error;
+    }
     return scene;
   }
 }

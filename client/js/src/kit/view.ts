@@ -4,9 +4,11 @@ import type { Channel, Entry, StateChange, Switchboard } from "../index.js";
 export abstract class View {
   /** The channel, for messages and for fields that the view does not show. */
   readonly channel: Channel;
+  private readonly release: () => Promise<void>;
 
   constructor(sb: Switchboard, channel: string) {
-    this.channel = sb.channel(channel, { state: true });
+    this.channel = sb.channel(channel, { subscribe: false, state: true });
+    this.release = this.channel.hold();
   }
 
   /** Calls a handler after each change. Returns a function that removes it. */
@@ -20,9 +22,9 @@ export abstract class View {
     return this;
   }
 
-  /** Ends the view. */
+  /** Ends the view. The channel stays subscribed if another view, or your application, uses it. */
   close(): Promise<void> {
-    return this.channel.unsubscribe();
+    return this.release();
   }
 
   /** The fields that begin with a prefix, by the rest of their names. */

@@ -39,6 +39,8 @@ export async function browser(): Promise<void> {
   const news = sb.channel<News>("news", { presence: true });
   news.on("message", (data, { id, by }) => console.log(data.title.length, id.toFixed(), by?.length));
   news.on("gap", ({ after, id }) => console.log(after, id));
+  const release: () => Promise<void> = news.hold();
+  await release();
   news.on("unsubscribed", ({ code }) => console.log(code satisfies string));
   news.members.on("join", (m) => console.log(m.client, m.user));
   for (const m of news.members) console.log(m.client);
