@@ -1,10 +1,8 @@
 // Package backend is the Go client of Switchboard's HTTP API, for backends and tools.
 //
 //	sb, err := backend.New(backend.Options{URLs: []string{"http://127.0.0.1:8080"}, Key: key})
-//
-// results, err := sb.Push(ctx, backend.Push{User: "alice", Data: map[string]int{"badge": 3}, Key:
-// "badge-81"})
-//
+//	badge := map[string]int{"badge": 3}
+//	results, err := sb.Push(ctx, backend.Push{User: "alice", Data: badge, Key: "badge-81"})
 //	if err == nil {
 //		err = results.Err() // a push to several targets can be refused for some of them
 //	}

@@ -70,6 +70,16 @@ func (h Holds) Resources(ctx context.Context, p PageQuery) (ResourcePage, error)
 	return get[ResourcePage](ctx, h.Client, "/v1/holds", p.values())
 }
 
+// Query returns up to 100 resources, in the order of the names. One that does not exist is nil.
+func (h Holds) Query(ctx context.Context, resources []string) ([]*hold.Resource, error) {
+	var answer struct {
+		Resources []*hold.Resource `json:"resources"`
+	}
+	body := map[string][]string{"resources": resources}
+	err := h.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/holds/query", Body: body, Repeatable: true}, &answer)
+	return answer.Resources, err
+}
+
 // Delete removes a resource with its holds and sales. A version other than 0 is the one that it
 // must have.
 func (h Holds) Delete(ctx context.Context, resource string, version int64) error {

@@ -93,6 +93,11 @@ func TestRooms(t *testing.T) {
 	}, func(p room.Page) bool { return len(p.Rooms) == 1 && p.Rooms[0].Reserved == 2 })
 	eventually(t, "bob has the room", func() (room.MinePage, error) { return rooms.Of(ctx, "bob", backend.PageQuery{}) },
 		func(p room.MinePage) bool { return len(p.Rooms) == 1 && p.Rooms[0].N == 2 })
+	if list := must(rooms.Query(ctx, []string{"7", "none"}))(t); len(list) != 1 || list[0].ID != "7" || len(list[0].Members) != 3 {
+		t.Errorf("%+v", list)
+	}
+	eventually(t, "the room is counted", func() (int, error) { return rooms.Count(ctx, backend.RoomCount{Region: "eu"}) },
+		func(n int) bool { return n == 1 })
 	for _, err := range []error{
 		rooms.Lock(ctx, "7", true), rooms.Lock(ctx, "7", false), rooms.Kick(ctx, "7", 1), rooms.Leave(ctx, "7", "bob"),
 		rooms.Start(ctx, "7"), rooms.Finish(ctx, "7"),
@@ -142,6 +147,9 @@ func TestHolds(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 	if list := must(holds.Of(ctx, "play", "bob"))(t); len(list) != 1 || list[0].ID != "o1" {
+		t.Errorf("%+v", list)
+	}
+	if list := must(holds.Query(ctx, []string{"none", "play"}))(t); len(list) != 2 || list[0] != nil || list[1].Name != "play" {
 		t.Errorf("%+v", list)
 	}
 	eventually(t, "the resource is listed", func() (backend.ResourcePage, error) { return holds.Resources(ctx, backend.PageQuery{}) },

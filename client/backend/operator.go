@@ -78,8 +78,8 @@ type QueuePage struct {
 	Count     int       `json:"count"`     // of all messages in the queue
 }
 
-// Queue reads the queue of a client without acknowledging anything. Only the oldest 256 messages of
-// a queue can be read. The error has the code client.NotFound if the store does not know the
+// Queue reads the queue of a client without acknowledging anything. Only the oldest 4096 messages
+// of a queue can be read. The error has the code client.NotFound if the store does not know the
 // client.
 func (c *Client) Queue(ctx context.Context, clientID string, q HistoryQuery) (page QueuePage, err error) {
 	err = c.Call(ctx, Request{

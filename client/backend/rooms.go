@@ -80,6 +80,13 @@ type RoomQuery struct {
 	Owner string // a user
 }
 
+// RoomCount selects rooms to count: by owner; by region; by region, mode and status, also with
+// visibility; or by any of mode, status and visibility. Other combinations are refused.
+type RoomCount struct {
+	Mode, Status, Region, Visibility string
+	Owner                            string // a user
+}
+
 func roomPath(id, rest string) string { return "/v1/rooms/" + url.PathEscape(id) + rest }
 
 // Create creates a room. A repeated call with the same ID has the code client.Conflict, and with
@@ -165,6 +172,25 @@ func (r Rooms) List(ctx context.Context, q RoomQuery) (room.Page, error) {
 		v.Set("desc", "1")
 	}
 	return get[room.Page](ctx, r.Client, "/v1/rooms", v)
+}
+
+// Query returns up to 100 rooms, without those that do not exist.
+func (r Rooms) Query(ctx context.Context, ids []string) ([]Room, error) {
+	var answer struct {
+		Rooms []Room `json:"rooms"`
+	}
+	body := map[string][]string{"rooms": ids}
+	err := r.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/rooms/query", Body: body, Repeatable: true}, &answer)
+	return answer.Rooms, err
+}
+
+// Count returns the number of rooms that q selects.
+func (r Rooms) Count(ctx context.Context, q RoomCount) (int, error) {
+	answer, err := get[struct {
+		Count int `json:"count"`
+	}](ctx, r.Client, "/v1/room-count",
+		values("mode", q.Mode, "status", q.Status, "region", q.Region, "visibility", q.Visibility, "owner", q.Owner))
+	return answer.Count, err
 }
 
 // Of returns a page of the rooms that a user is in.
