@@ -12,6 +12,7 @@ import (
 // TestDist builds the client and compares the result with the committed files.
 func TestDist(t *testing.T) {
 	t.Parallel()
+	readSources(t)
 	fresh := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "node", "build.mjs", fresh).CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s\nif packages are missing: make install-test-tools", err, out)

@@ -115,6 +115,20 @@ const refused = await backend.push({ channel: "a b", data: 1 }).catch((error) =>
 assert.ok(refused instanceof ApiError && refused instanceof SwitchboardError);
 assert.deepEqual([refused.code, refused.status], ["bad_request", 400]);
 
+// Calls of operators.
+const self = await backend.self();
+assert.deepEqual([self.open, self.tokens, self.key.scopes], [false, true, ["push", "read", "admin"]]);
+const stats = await backend.stats();
+assert.deepEqual([stats.partial, stats.servers.length, stats.servers[0].server], [false, 1, self.server]);
+const { rights } = await backend.check({ channel: "news", token: await signToken(tokenSecret, { sub: "amy" }) });
+assert.ok(rights.find(({ right }) => right === "subscribe").allowed);
+assert.match((await backend.check({ channel: "news", token: "bad" })).error, /./);
+await assert.rejects(backend.webhooks(), { code: "not_found" });
+await backend.push({ client: "zoe/phone", data: 7 });
+const { messages, count } = await backend.queue("zoe/phone");
+assert.deepEqual([messages.map(({ data }) => data), count], [[7], 1]);
+await backend.notify({ channels: ["news"], clients: ["zoe/phone"] });
+
 // Rooms.
 const rooms = new Rooms(amy);
 const lobby = await rooms.lobby("battle").ready();
@@ -136,6 +150,12 @@ await room.start();
 if (room.document.status !== "playing") await next(room, "change", () => room.document.status === "playing");
 assert.equal((await backend.kit.room(room.id)).room.status, "playing");
 assert.equal((await rooms.mine()).rooms[0].id, room.id);
+assert.equal((await backend.kit.roomsOf("bob")).rooms[0].id, room.id);
+assert.deepEqual(
+  (await backend.kit.queryRooms([room.id, "none"])).rooms.map(({ members }) => members.map(({ user }) => user)),
+  [["amy", "bob"]],
+);
+assert.equal((await backend.kit.countRooms({ mode: "battle" })).count, 1);
 await joined.leave();
 await assert.rejects(new Rooms(bob).join("none"), { code: "not_found" });
 
@@ -157,6 +177,11 @@ await backend.kit.operateHold("play-7", hold.id, "confirm");
 await sold;
 assert.deepEqual([seats.taken.sort(), seats.get("A3")], [["A1", "A2"], { state: "free" }]);
 
+assert.deepEqual(
+  (await backend.kit.queryResources(["none", "play-7"])).resources.map((r) => r?.resource),
+  [undefined, "play-7"],
+);
+
 // Boards.
 const top = await new Boards(amy).follow("chess").ready();
 const changed = next(top, "change");
@@ -175,6 +200,13 @@ if (!town.avatars[0]?.fields.position) await next(town, "change", () => town.ava
 assert.deepEqual(town.avatars, [
   { avatar: zoe.id, name: "Zoe", figure: "elf", online: true, fields: { position: [3, 4] } },
 ]);
+
+// A client that is refused does not follow the scene.
+await backend.kit.createScene({ id: "castle", world: "earth", name: "Castle" });
+await assert.rejects(scenes.enter(zoe.id, "castle"), { code: "conflict" });
+const vacated = async () => (await backend.channel("scene:castle")).subscribers === 0;
+while (!(await vacated())) await amy.call("avatar.list", {});
+assert.equal((await backend.kit.deleteScene("castle")).status, "deleted");
 
 // Accounts, and sessions of the backend.
 const renewals = [];

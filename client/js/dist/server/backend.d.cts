@@ -2,6 +2,7 @@ import { type ApiOptions, type Call } from "../api.cjs";
 import type { Json } from "../wire.cjs";
 import type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo } from "./answers.cjs";
 import { Kit } from "./kit.cjs";
+import type { CheckQuery, DeadLetter, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.cjs";
 import type { Push, PushAnswer, PushError } from "./push.cjs";
 export interface BackendOptions extends ApiOptions {
     /** For how long a call that is safe to repeat is repeated, in ms. Absent: 10,000. */
@@ -73,6 +74,15 @@ export declare class Backend {
         }[];
     }>;
     client(client: string): Promise<ClientInfo>;
+    /**
+     * Messages above `after` that wait for a client. None is acknowledged. With `wait` (seconds), an
+     * empty page waits for the next one.
+     */
+    queue(client: string, query?: {
+        after?: number;
+        limit?: number;
+        wait?: number;
+    }): Promise<QueuePage>;
     disconnectUser(user: string): Promise<{
         disconnected: number;
     }>;
@@ -82,6 +92,31 @@ export declare class Backend {
     servers(): Promise<{
         servers: ServerInfo[];
     }>;
+    /** The instance that answers, and what the key may do. Every key may call it. */
+    self(): Promise<SelfInfo>;
+    /** The figures of all live instances. partial: one did not answer and is missing. */
+    stats(): Promise<{
+        servers: ServerStats[];
+        partial: boolean;
+    }>;
+    /** Explains what a client may do on a channel. A bad token is no refusal: see Rights.error. */
+    check(query: CheckQuery): Promise<Rights>;
+    /** The state of the events for your backend; not_found if the broker sends none. */
+    webhooks(): Promise<WebhooksInfo>;
+    /** Events that are no longer sent. A page may be short, and have a `cursor`. */
+    deadLetters(query?: Page): Promise<{
+        letters: DeadLetter[];
+        cursor?: string;
+    }>;
+    /** Sends the dead letters again. The key needs the scope admin. */
+    retryDeadLetters(): Promise<{
+        retried: number;
+    }>;
+    /** Says that your backend has written messages to the queues of these in Redis. */
+    notify(queues: {
+        channels?: string[];
+        clients?: string[];
+    }): Promise<void>;
     /** Answers a request that a worker has taken from Redis. */
     reply(client: string, ref: number, data: Json): Promise<void>;
     /** Any call of the API: the path has its names escaped. */

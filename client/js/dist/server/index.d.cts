@@ -4,10 +4,11 @@
 export { Backend } from "./backend.cjs";
 export type { BackendOptions, CallOptions } from "./backend.cjs";
 export type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo, UserClient, } from "./answers.cjs";
+export type { Allowed, CheckQuery, DeadLetter, Duration, QueuePage, Rights, Scope, SelfInfo, ServerStats, WebhooksInfo, } from "./operator.cjs";
 export { ApiError } from "../api.cjs";
 export { SwitchboardError } from "../errors.cjs";
 export { Kit } from "./kit.cjs";
-export type { AvatarRecord, HeldResource, ResourceSettings } from "./kit.cjs";
+export type { AccountEvent, AvatarRecord, HeldResource, ResourceSettings, RoomRecord } from "./kit.cjs";
 export type { Push, PushAnswer, PushError, PushResult, Target } from "./push.cjs";
 export { parseSigned, verifySignature } from "./signature.cjs";
 export type { BackendRequest, SignedHeaders, WebhookEvent } from "./signature.cjs";

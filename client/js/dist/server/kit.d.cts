@@ -1,7 +1,7 @@
 import type { Account } from "../kit/accounts.cjs";
 import type { BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.cjs";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.cjs";
-import type { NewRoom, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.cjs";
+import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.cjs";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.cjs";
 import type { Json } from "../wire.cjs";
 import type { Backend } from "./backend.cjs";
@@ -25,13 +25,31 @@ export interface ResourceSettings {
     import?: {
         id: string;
         user?: string;
-        seats: string[];
+        seats?: string[];
+        count?: number;
         until?: number;
     }[];
     durable?: boolean;
 }
 export type HeldResource = Resource;
 export type AvatarRecord = Avatar;
+/** A room, with the users that are in it. */
+export interface RoomRecord extends RoomInfo {
+    owner_user?: string;
+    members: (Player & {
+        user: string;
+    })[];
+}
+/** An event in the history of an account, such as a login. */
+export interface AccountEvent {
+    n: number;
+    /** In ms since 1970. */
+    at: number;
+    type: string;
+    address?: string;
+    /** The former name. */
+    name?: string;
+}
 /**
  * The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md.
  */
@@ -39,8 +57,12 @@ export declare class Kit {
     constructor(backend: Backend);
     createRoom(room: NewRoom & {
         owner?: string;
-    }): Promise<RoomInfo>;
-    room(room: string): Promise<RoomInfo>;
+    }): Promise<RoomRecord>;
+    room(room: string): Promise<RoomRecord>;
+    /** Up to 100 rooms, without those that do not exist. */
+    queryRooms(rooms: string[]): Promise<{
+        rooms: RoomRecord[];
+    }>;
     rooms(query?: Omit<RoomQuery, "desc" | "visibility"> & {
         desc?: 1;
         visibility?: string;
@@ -49,7 +71,22 @@ export declare class Kit {
         rooms: RoomCard[];
         next?: string;
     }>;
-    patchRoom(room: string, patch: RoomPatch): Promise<RoomInfo>;
+    /** The number of rooms: see docs/rooms.md for the combinations that are counted. */
+    countRooms(query?: {
+        mode?: string;
+        status?: RoomDocument["status"];
+        region?: string;
+        visibility?: RoomDocument["visibility"];
+        owner?: string;
+    }): Promise<{
+        count: number;
+    }>;
+    /** A page of the rooms that a user is in. */
+    roomsOf(user: string, page?: Page): Promise<{
+        rooms: MyRoom[];
+        next?: string;
+    }>;
+    patchRoom(room: string, patch: RoomPatch): Promise<RoomRecord>;
     deleteRoom(room: string, condition?: Condition): Promise<void>;
     /** Reserves places for all of the users, or for none. */
     reserve(room: string, users: string[], ttl?: number): Promise<{
@@ -97,6 +134,10 @@ export declare class Kit {
         resources: Resource[];
         cursor?: string;
     }>;
+    /** Up to 100 resources; null for one that does not exist. */
+    queryResources(resources: string[]): Promise<{
+        resources: (Resource | null)[];
+    }>;
     deleteResource(resource: string, condition?: Condition): Promise<void>;
     hold(resource: string, hold: HoldRequest & {
         user?: string;
@@ -137,6 +178,15 @@ export declare class Kit {
     }>;
     account(account: string): Promise<Account>;
     accountByName(name: string): Promise<Account>;
+    /** The last 100 events of an account, the newest first. */
+    accountHistory(account: string): Promise<{
+        account: string;
+        events: AccountEvent[];
+    }>;
+    /** Changes the name; conflict if another account has it. */
+    renameAccount(account: string, name: string): Promise<Account>;
+    /** Replaces the password, and ends all logins and connections. */
+    setAccountPassword(account: string, password: string): Promise<Account>;
     operateAccount(account: string, operation: "lock" | "unlock" | "delete" | "restore"): Promise<Account>;
     session<Data = Json>(user: string): Promise<{
         user: string;
@@ -174,6 +224,8 @@ export declare class Kit {
         data?: Json;
         status?: Avatar["status"];
     }): Promise<Avatar>;
+    /** Marks an avatar as deleted, and takes it out of its scene. */
+    deleteAvatar(avatar: string, condition?: Condition): Promise<Avatar>;
     /** Moves an avatar to a scene. With `from`, only from there; "" is no scene. */
     placeAvatar(avatar: string, scene: string, from?: string): Promise<Avatar>;
     takeAvatar(avatar: string): Promise<Avatar>;
@@ -204,5 +256,7 @@ export declare class Kit {
         time?: string;
         data?: Json;
     }): Promise<SceneInfo>;
+    /** Marks a scene as deleted. It loses its avatars and its name. */
+    deleteScene(scene: string, condition?: Condition): Promise<SceneInfo>;
 }
 export {};

@@ -13,6 +13,7 @@ import type {
   UserInfo,
 } from "./answers.js";
 import { Kit } from "./kit.js";
+import type { CheckQuery, DeadLetter, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.js";
 import type { Push, PushAnswer, PushError } from "./push.js";
 
 export interface BackendOptions extends ApiOptions {
@@ -105,6 +106,17 @@ export class Backend {
     return this.call("GET", `/v1/clients/${encodeURIComponent(client)}`);
   }
 
+  /**
+   * Messages above `after` that wait for a client. None is acknowledged. With `wait` (seconds), an
+   * empty page waits for the next one.
+   */
+  queue(client: string, query: { after?: number; limit?: number; wait?: number } = {}): Promise<QueuePage> {
+    return this.call("GET", `/v1/clients/${encodeURIComponent(client)}/queue`, {
+      query,
+      wait: (query.wait ?? 0) * 1000,
+    });
+  }
+
   disconnectUser(user: string): Promise<{ disconnected: number }> {
     return this.call("POST", `/v1/users/${encodeURIComponent(user)}/disconnect`, { repeatable: true });
   }
@@ -115,6 +127,41 @@ export class Backend {
 
   servers(): Promise<{ servers: ServerInfo[] }> {
     return this.call("GET", "/v1/servers");
+  }
+
+  /** The instance that answers, and what the key may do. Every key may call it. */
+  self(): Promise<SelfInfo> {
+    return this.call("GET", "/v1/self");
+  }
+
+  /** The figures of all live instances. partial: one did not answer and is missing. */
+  stats(): Promise<{ servers: ServerStats[]; partial: boolean }> {
+    return this.call("GET", "/v1/stats");
+  }
+
+  /** Explains what a client may do on a channel. A bad token is no refusal: see Rights.error. */
+  check(query: CheckQuery): Promise<Rights> {
+    return this.call("POST", "/v1/check", { body: query, repeatable: true });
+  }
+
+  /** The state of the events for your backend; not_found if the broker sends none. */
+  webhooks(): Promise<WebhooksInfo> {
+    return this.call("GET", "/v1/webhooks");
+  }
+
+  /** Events that are no longer sent. A page may be short, and have a `cursor`. */
+  deadLetters(query: Page = {}): Promise<{ letters: DeadLetter[]; cursor?: string }> {
+    return this.call("GET", "/v1/webhooks/dead", { query });
+  }
+
+  /** Sends the dead letters again. The key needs the scope admin. */
+  retryDeadLetters(): Promise<{ retried: number }> {
+    return this.call("POST", "/v1/webhooks/dead/retry", { repeatable: true });
+  }
+
+  /** Says that your backend has written messages to the queues of these in Redis. */
+  async notify(queues: { channels?: string[]; clients?: string[] }): Promise<void> {
+    await this.call("POST", "/v1/notify", { body: queues, repeatable: true });
   }
 
   /** Answers a request that a worker has taken from Redis. */

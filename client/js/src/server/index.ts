@@ -14,10 +14,22 @@ export type {
   UserInfo,
   UserClient,
 } from "./answers.js";
+export type {
+  Allowed,
+  CheckQuery,
+  DeadLetter,
+  Duration,
+  QueuePage,
+  Rights,
+  Scope,
+  SelfInfo,
+  ServerStats,
+  WebhooksInfo,
+} from "./operator.js";
 export { ApiError } from "../api.js";
 export { SwitchboardError } from "../errors.js";
 export { Kit } from "./kit.js";
-export type { AvatarRecord, HeldResource, ResourceSettings } from "./kit.js";
+export type { AccountEvent, AvatarRecord, HeldResource, ResourceSettings, RoomRecord } from "./kit.js";
 export type { Push, PushAnswer, PushError, PushResult, Target } from "./push.js";
 export { parseSigned, verifySignature } from "./signature.js";
 export type { BackendRequest, SignedHeaders, WebhookEvent } from "./signature.js";

@@ -1,7 +1,7 @@
 import type { Account } from "../kit/accounts.js";
 import type { BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
-import type { NewRoom, RoomCard, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
+import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
 import type { Json } from "../wire.js";
 import type { Backend, CallOptions } from "./backend.js";
@@ -19,12 +19,29 @@ export interface ResourceSettings {
   per_user?: number;
   ends?: number;
   data?: Json;
-  import?: { id: string; user?: string; seats: string[]; until?: number }[];
+  import?: { id: string; user?: string; seats?: string[]; count?: number; until?: number }[];
   durable?: boolean;
 }
 
 export type HeldResource = Resource;
 export type AvatarRecord = Avatar;
+
+/** A room, with the users that are in it. */
+export interface RoomRecord extends RoomInfo {
+  owner_user?: string;
+  members: (Player & { user: string })[];
+}
+
+/** An event in the history of an account, such as a login. */
+export interface AccountEvent {
+  n: number;
+  /** In ms since 1970. */
+  at: number;
+  type: string;
+  address?: string;
+  /** The former name. */
+  name?: string;
+}
 
 /**
  * The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md.
@@ -34,12 +51,17 @@ export class Kit {
 
   // Rooms.
 
-  createRoom(room: NewRoom & { owner?: string }): Promise<RoomInfo> {
+  createRoom(room: NewRoom & { owner?: string }): Promise<RoomRecord> {
     return this.post("/v1/rooms", room, { repeatable: room.key !== undefined });
   }
 
-  room(room: string): Promise<RoomInfo> {
+  room(room: string): Promise<RoomRecord> {
     return this.get(path`/v1/rooms/${room}`);
+  }
+
+  /** Up to 100 rooms, without those that do not exist. */
+  queryRooms(rooms: string[]): Promise<{ rooms: RoomRecord[] }> {
+    return this.post("/v1/rooms/query", { rooms }, { repeatable: true });
   }
 
   rooms(
@@ -48,7 +70,25 @@ export class Kit {
     return this.get("/v1/rooms", query);
   }
 
-  patchRoom(room: string, patch: RoomPatch): Promise<RoomInfo> {
+  /** The number of rooms: see docs/rooms.md for the combinations that are counted. */
+  countRooms(
+    query: {
+      mode?: string;
+      status?: RoomDocument["status"];
+      region?: string;
+      visibility?: RoomDocument["visibility"];
+      owner?: string;
+    } = {},
+  ): Promise<{ count: number }> {
+    return this.get("/v1/room-count", query);
+  }
+
+  /** A page of the rooms that a user is in. */
+  roomsOf(user: string, page: Page = {}): Promise<{ rooms: MyRoom[]; next?: string }> {
+    return this.get(path`/v1/users/${user}/rooms`, page);
+  }
+
+  patchRoom(room: string, patch: RoomPatch): Promise<RoomRecord> {
     return this.backend.call("PATCH", path`/v1/rooms/${room}`, { body: patch });
   }
 
@@ -111,6 +151,11 @@ export class Kit {
 
   resources(page: Page = {}): Promise<{ resources: Resource[]; cursor?: string }> {
     return this.get("/v1/holds", page);
+  }
+
+  /** Up to 100 resources; null for one that does not exist. */
+  queryResources(resources: string[]): Promise<{ resources: (Resource | null)[] }> {
+    return this.post("/v1/holds/query", { resources }, { repeatable: true });
   }
 
   deleteResource(resource: string, condition?: Condition): Promise<void> {
@@ -193,6 +238,21 @@ export class Kit {
     return this.get("/v1/accounts", { name });
   }
 
+  /** The last 100 events of an account, the newest first. */
+  accountHistory(account: string): Promise<{ account: string; events: AccountEvent[] }> {
+    return this.get(path`/v1/accounts/${account}/history`);
+  }
+
+  /** Changes the name; conflict if another account has it. */
+  renameAccount(account: string, name: string): Promise<Account> {
+    return this.backend.call("PATCH", path`/v1/accounts/${account}`, { body: { name } });
+  }
+
+  /** Replaces the password, and ends all logins and connections. */
+  setAccountPassword(account: string, password: string): Promise<Account> {
+    return this.post(path`/v1/accounts/${account}/password`, { password });
+  }
+
   operateAccount(account: string, operation: "lock" | "unlock" | "delete" | "restore"): Promise<Account> {
     return this.post(path`/v1/accounts/${account}/${operation}`, undefined, { repeatable: true });
   }
@@ -240,6 +300,11 @@ export class Kit {
     return this.backend.call("PATCH", path`/v1/avatars/${avatar}`, { body: patch });
   }
 
+  /** Marks an avatar as deleted, and takes it out of its scene. */
+  deleteAvatar(avatar: string, condition?: Condition): Promise<Avatar> {
+    return this.backend.call("DELETE", path`/v1/avatars/${avatar}`, { headers: headersOf(condition) });
+  }
+
   /** Moves an avatar to a scene. With `from`, only from there; "" is no scene. */
   placeAvatar(avatar: string, scene: string, from?: string): Promise<Avatar> {
     return this.backend.call("PUT", path`/v1/avatars/${avatar}/scene`, {
@@ -278,6 +343,11 @@ export class Kit {
     patch: { version?: number; name?: string; status?: string; time?: string; data?: Json },
   ): Promise<SceneInfo> {
     return this.backend.call("PATCH", path`/v1/scenes/${scene}`, { body: patch });
+  }
+
+  /** Marks a scene as deleted. It loses its avatars and its name. */
+  deleteScene(scene: string, condition?: Condition): Promise<SceneInfo> {
+    return this.backend.call("DELETE", path`/v1/scenes/${scene}`, { headers: headersOf(condition) });
   }
 
   private get<Answer>(to: string, query: object = {}): Promise<Answer> {

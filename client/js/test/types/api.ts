@@ -122,6 +122,11 @@ export async function backend(headers: Headers, body: string): Promise<void> {
   ]);
   // @ts-expect-error: a push needs a target
   await backend.push({ data: 1 });
+  const scopes: ("push" | "read" | "admin")[] = (await backend.self()).key.scopes;
+  const { rights = [], error } = await backend.check({ channel: "c", user: "amy" });
+  console.log(scopes, error, rights[0]?.why, (await backend.stats()).servers[0]?.append.p99);
+  console.log((await backend.queue("amy/phone", { wait: 3 })).count, (await backend.webhooks()).oldest?.toFixed());
+  console.log((await backend.kit.room("arena")).members[0]?.user);
   console.log((await backend.kit.createRoom({ mode: "battle" })).id, (await backend.users()).users[0]?.clients.join());
   const token: string = await signToken("secret", { sub: "amy", channels: { "chat:1": "sub pub" } }, { expiresIn: 60 });
   console.log(token);
