@@ -24,6 +24,9 @@ declare const backend: import("switchboard-client/server").Backend;
 type Client = typeof import("switchboard-client").Switchboard;
 declare const Switchboard: Client;
 declare module "ws" { const WebSocket: any; export default WebSocket; }
+declare module "react-native" { const AppState: import("switchboard-client").AppState & { currentState: string }; export { AppState }; }
+declare module "@react-native-async-storage/async-storage" { const storage: import("switchboard-client").Storage; export default storage; }
+declare module "@react-native-community/netinfo" { const NetInfo: any; export default NetInfo; }
 declare module "express" { const express: any; export default express; }
 declare module "pusher" { const Pusher: any; export default Pusher; }
 declare module "pusher-js" { const Pusher: any; export default Pusher; }

@@ -6,6 +6,7 @@ export type { Entry, LocalCode } from "./errors.cjs";
 export type { Channel, ChannelEvents, ChannelOptions, History, Subscribed } from "./channel.cjs";
 export type { Change, ChangeOptions, Published, PublishOptions } from "./change.cjs";
 export type { Feed, FeedEvents, Gap, MessageInfo } from "./feed.cjs";
+export type { AppState } from "./foreground.cjs";
 export type { Inbox } from "./inbox.cjs";
 export type { MemberEvents, Members } from "./members.cjs";
 export type { State, StateChange, StateEvents } from "./state.cjs";

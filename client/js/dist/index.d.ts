@@ -6,6 +6,7 @@ export type { Entry, LocalCode } from "./errors.js";
 export type { Channel, ChannelEvents, ChannelOptions, History, Subscribed } from "./channel.js";
 export type { Change, ChangeOptions, Published, PublishOptions } from "./change.js";
 export type { Feed, FeedEvents, Gap, MessageInfo } from "./feed.js";
+export type { AppState } from "./foreground.js";
 export type { Inbox } from "./inbox.js";
 export type { MemberEvents, Members } from "./members.js";
 export type { State, StateChange, StateEvents } from "./state.js";

@@ -22,8 +22,8 @@ export declare class Switchboard extends Emitter<SwitchboardEvents> {
     close(): Promise<void>;
     /**
      * Connects now instead of after the backoff, or verifies the connection. In a browser this happens
-     * when the page becomes visible or the network returns. Call it elsewhere, for example from the
-     * AppState of React Native. A delay that the broker has asked for stays.
+     * when the page becomes visible or the network returns, and with the option `appState` when an application
+     * becomes active. Call it elsewhere. A delay that the broker has asked for stays.
      */
     wake(): void;
     /**

@@ -45,10 +45,12 @@ export class Api {
     path: string,
     { query, body, headers, key = this.options.key, wait = 0 }: Call = {},
   ): Promise<Answer> {
-    const search = new URLSearchParams();
-    for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) search.set(name, String(value));
+    const search = Object.entries(query ?? {}) // React Native has only parts of URLSearchParams
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => `${name}=${encodeURIComponent(value!)}`)
+      .join("&");
     const { at } = this;
-    const url = `${this.urls[at % this.urls.length]}${path}?${search}`.replace(/\?$/, "");
+    const url = `${this.urls[at % this.urls.length]}${path}${search && `?${search}`}`;
     let response: Response;
     let text: string;
     const abort = new AbortController(); // React Native has no AbortSignal.timeout

@@ -1,4 +1,5 @@
 import type { SocketClass, Times } from "./connection.js";
+import type { AppState } from "./foreground.js";
 import type { Storage } from "./storage.js";
 import type { TokenSource } from "./token.js";
 import type { CloseCode, Json } from "./wire.js";
@@ -37,6 +38,11 @@ export interface Options extends Partial<Times> {
   storageKey?: string;
   /** Receives reconnects and the like, for example `console`. Absent: nothing is logged. */
   logger?: Logger;
+  /**
+   * The AppState of React Native. The client connects at once when the application becomes active,
+   * and stores positions when it becomes inactive. Pages need nothing.
+   */
+  appState?: AppState;
   /** The longest wait for an answer in ms, 0 for no limit. Absent: 30,000. */
   timeout?: number;
   /** The bounds in ms of the random delay before a reconnect. Absent: 200 and 20,000. */

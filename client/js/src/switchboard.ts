@@ -6,6 +6,7 @@ import { Connection, type End, type SocketClass } from "./connection.js";
 import { Emitter } from "./emitter.js";
 import { SignedOutError, SwitchboardError } from "./errors.js";
 import { Feed } from "./feed.js";
+import { listen } from "./foreground.js";
 import { Inbox } from "./inbox.js";
 import type { Logger, Options, SwitchboardEvents } from "./options.js";
 import { usesToKeep } from "./positions.js";
@@ -77,7 +78,11 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   connect(): void {
     if (this.phase !== "idle") return;
     this.phase = "connecting";
-    this._listen();
+    this._unlisten = listen(
+      this._o.appState,
+      () => this.wake(),
+      () => void this._store._flush(),
+    );
     void this._store._load().then((saved) => {
       this._saved = saved;
       this.inbox._start(saved.inbox);
@@ -94,8 +99,8 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
 
   /**
    * Connects now instead of after the backoff, or verifies the connection. In a browser this happens
-   * when the page becomes visible or the network returns. Call it elsewhere, for example from the
-   * AppState of React Native. A delay that the broker has asked for stays.
+   * when the page becomes visible or the network returns, and with the option `appState` when an application
+   * becomes active. Call it elsewhere. A delay that the broker has asked for stays.
    */
   wake(): void {
     if (this._isConnected) this._connection!._check();
@@ -385,17 +390,5 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
       channels: Object.fromEntries(channels),
       used: Object.fromEntries(used),
     };
-  }
-
-  private _listen(): void {
-    const on = (target: EventTarget | undefined, event: string, handler: () => void) => {
-      if (typeof target?.addEventListener !== "function") return;
-      target.addEventListener(event, handler);
-      this._unlisten.push(() => target.removeEventListener(event, handler));
-    };
-    const page = typeof document === "undefined" ? undefined : document;
-    on(page && globalThis, "online", () => this.wake());
-    on(page && globalThis, "pagehide", () => void this._store._flush());
-    on(page, "visibilitychange", () => (page!.visibilityState === "visible" ? this.wake() : void this._store._flush()));
   }
 }

@@ -194,6 +194,32 @@ test("wake connects at once, or verifies the connection", async () => {
   assert.equal(FakeSocket.count, before + 1);
 });
 
+test("an application reacts to its AppState", async () => {
+  const handlers = new Set<(state: string) => void>();
+  const appState = {
+    addEventListener(_: "change", handler: (state: string) => void) {
+      handlers.add(handler);
+      return { remove: () => void handlers.delete(handler) };
+    },
+  };
+  const change = (state: string) => handlers.forEach((handler) => handler(state));
+  const written: string[] = [];
+  const storage = { getItem: () => null, setItem: (_: string, text: string) => void written.push(text) };
+  const { sb, socket } = await connected({ appState, storage });
+  change("background");
+  await settle();
+  assert.equal(written.length, 1); // no timer runs in the background
+  change("active");
+  assert.equal(socket.types, "ping");
+  tick(5000);
+  assert.equal(sb.phase, "waiting");
+  change("active");
+  await settle();
+  FakeSocket.last.connect();
+  await sb.close();
+  assert.equal(handlers.size, 0);
+});
+
 test("a page reacts to the network and to its visibility", async () => {
   const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
   const target = new EventTarget();
