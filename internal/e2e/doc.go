@@ -37,7 +37,8 @@
 //	owners_test.go       owners of fields whose broker is killed
 //	herd_test.go         reconnects of many clients
 //	statedoc_test.go     the commands and messages of docs/state.md; form_test.go: its form
-//	sdk_test.go          client/js while brokers are killed and drained; js/sdk.js: its clients
+//	sdk_test.go          client/js while brokers are killed and drained; js/sdk.js: its clients;
+//	                     native/: React Native, whose modules run in Hermes
 //	sdklive_test.go      the kit and the server entry of client/js; js/sdk-live.js: the script
 //	tab_test.go          controls a page in Chromium
 //	follower_test.go     a client that keeps the messages of one channel

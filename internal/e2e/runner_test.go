@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -55,15 +56,32 @@ func startClients(ctx context.Context, t *testing.T, plans []clientPlan, l *ledg
 // startNode runs clients in Node. It returns the process and its stdin.
 func startNode(t *testing.T, plans any, l recorder) (*process, io.WriteCloser) {
 	t.Helper()
-	cmd := exec.Command("node", "js/clients.js")
+	return startScript(t, "node", exec.Command("node", "js/clients.js"), plans, l)
+}
+
+// startNative runs clients of client/js in Hermes, as a bundle for React Native. It returns the
+// process that is their native part, and its stdin.
+func startNative(ctx context.Context, t *testing.T, plans any, l recorder) (*process, io.WriteCloser) {
+	t.Helper()
+	bundle := filepath.Join(t.TempDir(), "bundle.js")
+	if out, err := exec.CommandContext(ctx, "node", "native/bundle.js", bundle).CombinedOutput(); err != nil {
+		t.Fatalf("bundle for React Native: %v\n%s\nif packages are missing: make install-test-tools", err, out)
+	}
+	return startScript(t, "hermes", exec.Command("node", "native/host.js", bundle), plans, l)
+}
+
+// startScript starts a script that runs clients. It reads their plans from its stdin, which is
+// returned, and writes their events to stdout.
+func startScript(t *testing.T, name string, cmd *exec.Cmd, plans any, l recorder) (*process, io.WriteCloser) {
+	t.Helper()
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := start(t, "node", cmd, func(text []byte) {
+	script := start(t, name, cmd, func(text []byte) {
 		var e event
 		if err := json.Unmarshal(text, &e); err != nil {
-			l.fail("output of node %q: %v", text, err)
+			l.fail("output of %s %q: %v", name, text, err)
 			return
 		}
 		l.record(e)
@@ -71,7 +89,7 @@ func startNode(t *testing.T, plans any, l recorder) (*process, io.WriteCloser) {
 	if err := json.NewEncoder(input).Encode(plans); err != nil {
 		t.Fatal(err)
 	}
-	return node, input
+	return script, input
 }
 
 // startPage serves the page with the clients and opens it in Chromium. The clients leave when exit

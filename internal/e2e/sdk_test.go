@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	sdkInNode, sdkInPage = 12, 4
-	sdkState, sdkTotal   = "sdk-state", "sdk-total"
+	sdkInNode, sdkInPage, sdkInNative = 12, 4, 2
+
+	sdkState, sdkTotal = "sdk-state", "sdk-total"
 )
 
 // An sdkPlan is the plan of js/sdk.js.
@@ -26,10 +27,11 @@ type sdkPlan struct {
 	Total string `json:"total"` // a channel with a state that the clients change
 }
 
-// TestJavaScriptClient runs clients of client/js in Node and in Chromium. They receive messages of
-// channels, of their inboxes and to all clients, and changes of a state. Meanwhile one broker is
-// killed and another one is drained. Each handler must see each message once and in order, without
-// a gap, and each transaction of a client must count once.
+// TestJavaScriptClient runs clients of client/js in Node, in Chromium and in Hermes as a React
+// Native application, which is suspended once. They receive messages of channels, of their inboxes
+// and to all clients, and changes of a state. Meanwhile one broker is killed and another one is
+// drained. Each handler must see each message once and in order, without a gap, and each
+// transaction of a client must count once.
 func TestJavaScriptClient(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
@@ -40,8 +42,9 @@ func TestJavaScriptClient(t *testing.T) {
 	l := newLedger(streams)
 	exit, leavePage := context.WithCancel(ctx)
 	defer leavePage()
-	node, input := startNode(t, plans[:sdkInNode], l)
-	chromium := startPage(exit, t, plans[sdkInNode:], l)
+	native, nativeInput := startNative(ctx, t, plans[:sdkInNative], l)
+	node, input := startNode(t, plans[sdkInNative:sdkInNative+sdkInNode], l)
+	chromium := startPage(exit, t, plans[sdkInNative+sdkInNode:], l)
 	allConnected := func() bool { return len(l.server) == len(plans) }
 	l.waitFor(ctx, t, "all clients connect", allConnected)
 	logf("all clients are connected")
@@ -53,7 +56,10 @@ func TestJavaScriptClient(t *testing.T) {
 		p.run(ctx, streams)
 	}()
 	l.waitFor(ctx, t, "a sixth of the pushes is accepted", func() bool { return l.pushes >= len(streams)*perStream/6 })
+	write(t, nativeInput, "background\n")
 	d.brokers[0].end(ctx, t, syscall.SIGKILL)
+	l.waitFor(ctx, t, "a fifth of the pushes is accepted", func() bool { return l.pushes >= len(streams)*perStream/5 })
+	write(t, nativeInput, "foreground\n")
 	l.waitFor(ctx, t, "the clients of the killed broker resume", func() bool { return l.countAtLocked(d.brokers[0].id) == 0 && allConnected() })
 	l.waitFor(ctx, t, "a third of the pushes is accepted", func() bool { return l.pushes >= len(streams)*perStream/3 })
 	d.brokers[1].end(ctx, t, syscall.SIGTERM)
@@ -68,25 +74,38 @@ func TestJavaScriptClient(t *testing.T) {
 	await.NoError(ctx, t, "every transaction counts once", func() error { return checkTotal(ctx, d.brokers[2], want) })
 	await.NoError(ctx, t, "every message is acknowledged", func() error { return keytable.CheckEmpty(ctx, d.redis, keytable.ClientQueues) })
 	leavePage()
-	if _, err := io.WriteString(input, "leave\n"); err != nil {
-		t.Fatal(err)
-	}
+	write(t, input, "leave\n")
+	write(t, nativeInput, "leave\n")
 	l.waitFor(ctx, t, "all clients leave", func() bool { return l.left == len(plans) })
 	l.compareIDs(t)
 	if err := checkTotal(ctx, d.brokers[2], want); err != nil {
 		t.Error(err)
 	}
 	chromium.end(ctx, t, syscall.SIGTERM)
+	exits(ctx, t, "node", node, input)
+	exits(ctx, t, "hermes", native, nativeInput)
+}
+
+// exits ends the input of a script, and waits until it exits with 0.
+func exits(ctx context.Context, t *testing.T, name string, script *process, input io.Closer) {
+	t.Helper()
 	if err := input.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code, err := node.Wait(ctx); err != nil || code != 0 {
-		t.Errorf("node exited with %d (%v), want 0", code, err)
+	if code, err := script.Wait(ctx); err != nil || code != 0 {
+		t.Errorf("%s exited with %d (%v), want 0", name, code, err)
+	}
+}
+
+func write(t *testing.T, w io.Writer, text string) {
+	t.Helper()
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
 	}
 }
 
 func planSDK(brokers []*instance) (plans []sdkPlan) {
-	for i := range sdkInNode + sdkInPage {
+	for i := range sdkInNode + sdkInPage + sdkInNative {
 		user := userOf(i)
 		plan := clientPlan{Client: user + "/sdk", User: user, Channels: []string{roomOf(i % 2), "sdk-news"}}
 		for k := range brokers {

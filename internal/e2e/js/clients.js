@@ -6,6 +6,8 @@ import { createInterface } from "node:readline";
 import WebSocket from "ws";
 import { newClient } from "./roles.js";
 
+globalThis.WebSocket ??= WebSocket; // Node before 22 has none
+
 function openWebSocket(url, on) {
   const socket = new WebSocket(url);
   socket.on("open", on.opened);

@@ -1,24 +1,23 @@
-// A client of client/js, as it was built. It runs in Node and in a browser.
+// A client of client/js, as it was built. It runs in Node, in a browser and in React Native.
 import { Switchboard } from "../../../client/js/dist/index.js";
-
-const WebSocket = globalThis.WebSocket ?? (await import("ws")).default;
 
 /**
  * Reports each message once the handler has it. One of fifteen messages of the inbox fails at first,
  * so it must arrive again. Each message of plan.state must come with the change that it made. For
- * every sixth message to all clients, it increments a field by a transaction.
+ * every sixth message to all clients, it increments a field by a transaction. `options` are more
+ * options of the Switchboard.
  */
 export class SdkClient {
-  constructor(plan, _open, report) {
+  constructor(plan, _open, report, options) {
     this.report = (event, more) => report({ client: plan.client, event, ...more });
     const sb = (this.sb = new Switchboard(plan.urls, {
-      WebSocket,
       client: plan.client,
       user: plan.user,
       backoffMin: 20,
       backoffMax: 500,
       pingAfter: 1000,
       pingTimeout: 1000,
+      ...options,
     }));
     const message = (data, { id, channel }) =>
       this.report("message", { channel, id, stream: data.stream, n: data.n, pad: data.pad?.length ?? 0 });
