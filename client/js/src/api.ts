@@ -51,6 +51,7 @@ export class Api {
       .join("&");
     const { at } = this;
     const url = `${this.urls[at % this.urls.length]}${path}${search && `?${search}`}`;
+    const content = body === undefined ? null : JSON.stringify(body);
     let response: Response;
     let text: string;
     const abort = new AbortController(); // React Native has no AbortSignal.timeout
@@ -63,7 +64,7 @@ export class Api {
           ...(key !== undefined && { Authorization: `Bearer ${key}` }),
           ...headers,
         },
-        body: body === undefined ? null : JSON.stringify(body),
+        body: content,
         signal: abort.signal,
       });
       text = await response.text();

@@ -8,6 +8,9 @@ export type TokenSource = string | (() => string | Promise<string>);
 /** The longest delay of setTimeout. */
 const maxDelay = 2 ** 31 - 1;
 
+/** The text of a bearer token (RFC 6750 §2.1), or none. An error page has other characters. */
+const tokenText = /^[\w.~+/-]*=*$/;
+
 /** Tokens keeps the current token. It asks the token function again before the token expires. */
 export class Tokens {
   private _value: string | undefined;
@@ -30,7 +33,9 @@ export class Tokens {
   /** Asks the token function. */
   async _fetch(): Promise<string> {
     try {
-      this._set(await within(this._timeout, (this._source as () => string | Promise<string>)(), "token"));
+      const value = await within(this._timeout, (this._source as () => string | Promise<string>)(), "token");
+      if (typeof value !== "string" || !tokenText.test(value)) throw new TypeError("it returned no token");
+      this._set(value);
     } catch (error) {
       throw new SwitchboardError("token", "the token function failed", {}, error);
     }

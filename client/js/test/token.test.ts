@@ -130,6 +130,18 @@ test("a token function without a limit may take its time", async () => {
   assert.equal(FakeSocket.last.connect().token, "t");
 });
 
+test("a token function that returns no token is called again, and nothing connects", async () => {
+  for (const text of [undefined as unknown as string, "Bad Gateway", "<html></html>", '{"error":"busy"}']) {
+    let asked = 0;
+    const before = FakeSocket.count;
+    const { sb, errors } = await dialled({ token: () => (++asked > 1 ? "a.b-c_d~e+f/g==" : text) });
+    assert.deepEqual([(errors[0] as SwitchboardError).code, sb.phase, FakeSocket.count], ["token", "waiting", before]);
+    tick(20_000);
+    await settle();
+    assert.equal(FakeSocket.last.connect().token, "a.b-c_d~e+f/g==");
+  }
+});
+
 test("a token function can end it", async () => {
   const { sb } = await dialled({ token: () => Promise.reject(new SignedOutError("bye")) });
   assert.equal(sb.phase, "closed");
