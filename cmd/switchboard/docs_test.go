@@ -57,7 +57,7 @@ func reference() string {
 	return b.String()
 }
 
-func block(text string) string { return "```\n" + strings.TrimSpace(text) + "\n```\n" }
+func block(text string) string { return "```text\n" + strings.TrimSpace(text) + "\n```\n" }
 
 func helpOf(c *cobra.Command) string {
 	var out bytes.Buffer

@@ -130,7 +130,7 @@ and leaves; %d of them repeated what was known: **%s**.
 		fmt.Fprintf(&b, "| %s | %.1f s | %.1f s | %s |\n", m.name, float64(m.result.P50)/1000, float64(m.result.Max)/1000, m.limit)
 	}
 	if len(k.Red) > 0 {
-		fmt.Fprintf(&b, "\n```\n%s```\n", k.explain())
+		fmt.Fprintf(&b, "\n```text\n%s```\n", k.explain())
 	}
 	return b.String()
 }

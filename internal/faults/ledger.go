@@ -245,7 +245,7 @@ Load: %s.
 	writeMeanings(&b, stateColumns[1:])
 	for _, r := range l.Rows {
 		if len(r.Red) > 0 {
-			b.WriteString("\n## Reasons for RED\n\n```\n")
+			b.WriteString("\n## Reasons for RED\n\n```text\n")
 			break
 		}
 	}
