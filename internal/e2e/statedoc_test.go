@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -141,67 +139,6 @@ func ask(ctx context.Context, t *testing.T, conn textconn.Conn, request string) 
 	}
 	t.Fatalf("%s: %v", request, err)
 	return nil
-}
-
-// TestStateDocOwn sends the messages of docs/state.md about owned fields, and about here.
-func TestStateDocOwn(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	defer cancel()
-	b, blocks := startMemory(ctx, t), readDoc(t, "../../docs/state.md").blocks("json")
-	if len(blocks) != 3 {
-		t.Fatalf("%d blocks, want 3: %q", len(blocks), blocks)
-	}
-	observer := follow(ctx, t, b, "table:3")
-	amy := func() *follower {
-		t.Helper()
-		f, err := dialState(ctx, b, "amy", "tab", "table:3")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(f.conn.Close)
-		return f
-	}
-	first := amy()
-	if answer := ask(ctx, t, first.conn, blocks[0]); answer["type"] != "published" {
-		t.Fatal(answer)
-	}
-	first.conn.Close()
-	observer.await(ctx, t, "amy is away", func(m []stateMessage) bool { return len(m) == 2 && m[1].Away["member/amy"] > 0 })
-	amy()
-	observer.await(ctx, t, "amy is back", func(m []stateMessage) bool {
-		return len(m) == 3 && reflect.DeepEqual(m[2].Back, []string{"member/amy"})
-	})
-
-	subscribe, show, _ := strings.Cut(strings.TrimSpace(blocks[1]), "\n")
-	var tabs [2]textconn.Conn
-	for i := range tabs {
-		conn, err := textconn.DialTCP(ctx, net.Dialer{}, b.tcp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
-		tabs[i] = conn
-		ask(ctx, t, conn, fmt.Sprintf(`{"type":"connect","client":"tab-%d","secret":"0123456789abcdef"}`, i+1))
-		if answer := ask(ctx, t, conn, subscribe); answer["type"] != "subscribed" {
-			t.Fatal(answer)
-		}
-	}
-	if err := tabs[1].Send(ctx, show); err != nil {
-		t.Fatal(err)
-	}
-	var got, want map[string]any
-	for got["type"] != "here" { // a join comes before it
-		text, err := tabs[0].Receive(ctx)
-		if got = nil; err == nil {
-			err = json.Unmarshal(text, &got)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := json.Unmarshal([]byte(blocks[2]), &want); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v (%v)", got, want, err)
-	}
 }
 
 // TestStateDocRights starts a broker with the namespaces of docs/state.md.

@@ -1,7 +1,16 @@
 package snippets
 
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
 // exceptions lists blocks that are not run, by page and first line, with the reason.
 var exceptions = map[string]string{
+	`docs/access.md: {"ready":false,"reason":"a message could not be stored","step":"store"}`: "broker: TestReadyNamesTheStep compares this answer",
 	"CONTRIBUTING.md: make test":                                                                    "runs this test",
 	"CONTRIBUTING.md: go test ./queue/...":                                                          "runs tests",
 	"CONTRIBUTING.md: go test ./configs -run TestPage -update":                                      "writes pages that tests of these packages compare",
@@ -13,16 +22,70 @@ var exceptions = map[string]string{
 
 // tested lists the languages of pages whose blocks a test of another package runs.
 var tested = map[string]string{
-	"docs/kit.md sh":           "internal/e2e: TestKitDocCommands",
-	"docs/state.md sh":         "internal/e2e: TestStateDocCommands",
-	"docs/state.md html":       "internal/e2e: TestStateDocForm",
-	"docs/holds.md sh":         "kit/hold: TestDocCommands",
-	"docs/guides/deploy.md sh": "deploy: the tests build the image and the packages, and run Compose and Helm",
-	"docs/webhooks.md js":      "webhook: TestNodeExample",
-	"docs/access.md js":        "broker/hook: TestNodeExample",
+	"docs/cli.md text":                      "cmd/switchboard: TestPage",
+	"docs/guides/load-balancers.md haproxy": "deploy: TestSnippetsOfGuides",
+	"docs/guides/load-balancers.md nginx":   "deploy: TestSnippetsOfGuides",
+	"docs/kit.md sh":                        "internal/e2e: TestKitDocCommands",
+	"docs/state.md sh":                      "internal/e2e: TestStateDocCommands",
+	"docs/state.md json":                    "internal/e2e: TestStateDocCommands",
+	"docs/state.md html":                    "internal/e2e: TestStateDocForm",
+	"docs/holds.md sh":                      "kit/hold: TestDocCommands",
+	"docs/guides/deploy.md sh":              "deploy: the tests build the image and the packages, and run Compose and Helm",
+	"docs/webhooks.md js":                   "webhook: TestNodeExample",
+	"docs/access.md js":                     "broker/hook: TestNodeExample",
 }
+
+// languages are those of blocks that tests of this package run, and text, which is not run.
+var languages = []string{
+	"sh", "sh hidden", "json answer", "json received", "json log", "wire", "wire hidden", "yaml", "go", "js", "ts", "html", "python", "redis", "text",
+}
+
+// inText matches what must not be in a block of text, since an exchange runs it.
+var inText = regexp.MustCompile(`(?m)^(?:\w* *[<>] *)?(?:\{"|(?:GET|POST|PUT|PATCH|DELETE) /)|"type":"`)
 
 // skipped reports whether a block is not run here.
 func skipped(b block) bool {
 	return exceptions[b.page+": "+b.first()] != "" || tested[b.page+" "+b.language] != ""
+}
+
+// TestLanguages checks that a test runs each block: it has one of the languages, or an exception.
+func TestLanguages(t *testing.T) {
+	counts := map[string]int{}
+	for _, page := range pages(t) {
+		for _, b := range blocksOf(t, page) {
+			kind := strings.TrimSpace(b.language + " " + b.info)
+			switch {
+			case exceptions[b.page+": "+b.first()] != "":
+				kind = "excepted"
+			case tested[b.page+" "+b.language] != "":
+				kind = "run by another test: " + b.language
+			case kind == "":
+				t.Errorf("%s:%d: the block has no language, so no test runs it", b.page, b.line)
+			case !slices.Contains(languages, kind):
+				t.Errorf("%s:%d: no test runs %q; the languages are %q", b.page, b.line, kind, languages)
+			case kind == "text" && inText.MatchString(b.code):
+				t.Errorf("%s:%d: a text shows messages; with the language wire, a test runs them", b.page, b.line)
+			}
+			counts[kind]++
+		}
+	}
+	summary, _ := json.Marshal(counts)
+	t.Logf("%s", summary)
+}
+
+// TestExceptions checks that each exception names a block.
+func TestExceptions(t *testing.T) {
+	found := map[string]bool{}
+	for _, page := range pages(t) {
+		for _, b := range blocksOf(t, page) {
+			found[b.page+": "+b.first()], found[b.page+" "+b.language] = true, true
+		}
+	}
+	for _, table := range []map[string]string{exceptions, tested} {
+		for key := range table {
+			if !found[key] {
+				t.Errorf("there is no block %q", key)
+			}
+		}
+	}
 }

@@ -74,7 +74,7 @@ func blocksOf(t *testing.T, page string) []block {
 
 var fence = regexp.MustCompile("^```(\\w*) ?(.*)$")
 
-// parse finds the fenced blocks, and the indented ones outside of lists.
+// parse finds the fenced blocks, the indented ones outside of lists, and those in comments.
 func parse(page, text string) (blocks []block) {
 	lines := strings.Split(text, "\n")
 	for i, inList := 0, false; i < len(lines); i++ {
@@ -86,6 +86,10 @@ func parse(page, text string) (blocks []block) {
 				end++
 			}
 			blocks = append(blocks, block{page, i + 2, m[1], m[2], strings.Join(lines[i+1:end], "\n") + "\n"})
+			i = end
+		case line == "<!-- wire", line == "<!-- sh":
+			end := i + 1 + slices.Index(lines[i+1:], "-->")
+			blocks = append(blocks, block{page, i + 2, strings.TrimPrefix(line, "<!-- "), "hidden", strings.Join(lines[i+1:end], "\n") + "\n"})
 			i = end
 		case strings.HasPrefix(line, "    ") && !inList:
 			end := i
@@ -109,8 +113,8 @@ func parse(page, text string) (blocks []block) {
 }
 
 func TestParse(t *testing.T) {
-	got := parse("p", "text\n\n    curl x\n    {\"a\":1}\n\n- item\n\n    more of the item\n\n```json answer\n{}\n```\n")
-	want := []block{{"p", 3, "sh", "", "curl x\n{\"a\":1}\n"}, {"p", 11, "json", "answer", "{}\n"}}
+	got := parse("p", "text\n\n    curl x\n    {\"a\":1}\n\n- item\n\n    more of the item\n\n```json answer\n{}\n```\n<!-- wire\n> {}\n-->\n")
+	want := []block{{"p", 3, "sh", "", "curl x\n{\"a\":1}\n"}, {"p", 11, "json", "answer", "{}\n"}, {"p", 14, "wire", "hidden", "> {}\n"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}

@@ -40,6 +40,7 @@ type shell struct {
 var docPort = regexp.MustCompile(`\b(8080|8081|8082|8083|7070|7071|7072|7073|6379|8000|3000|9000)\b`)
 
 func (s *shell) mapped(code string) string {
+	code = strings.ReplaceAll(code, "--connections 1000 --rate 200 --duration 30s", "--connections 10 --rate 20 --duration 1s")
 	return docPort.ReplaceAllStringFunc(code, func(port string) string {
 		if s.ports[port] == "" {
 			free, err := freeport.Find()
@@ -103,7 +104,10 @@ func (s *shell) step(code string) (output, failed string) {
 		s.t.Fatal(err)
 	}
 	fmt.Fprintf(s.stdin, "source %[1]s.sh >%[1]s.out 2>%[1]s.err </dev/null; echo done >&3\n", name)
-	for s.marks.Scan() {
+	for {
+		if !s.marks.Scan() {
+			s.t.Fatalf("%s: the shell has ended, or was ended after %v, in\n%s", s.page, 2*patience, code)
+		}
 		if s.marks.Text() == "done" {
 			break
 		}
@@ -140,9 +144,15 @@ func portOf(server string) string {
 	return "8080"
 }
 
-// started returns a line that starts a server and waits until it accepts connections. Other lines
-// are returned as they are.
+// follower matches a command that prints what happens until it is ended.
+var follower = regexp.MustCompile(`^((?:bin/)?switchboard (?:tail|requests) [^#]*?)(?: *(&))?(?:\s+#.*)?$`)
+
+// started returns a line that starts a server and waits until it accepts connections, or that
+// starts a follower. Other lines are returned as they are.
 func started(line string) string {
+	if m := follower.FindStringSubmatch(line); m != nil {
+		return "{ " + m[1] + ` || echo "failed: a follower" >&3; } &`
+	}
 	m := server.FindStringSubmatch(line)
 	if m == nil || once.MatchString(line) {
 		return line
@@ -183,7 +193,7 @@ func (s *shell) run(b block) {
 
 // isClient reports whether the last line of a script is a client whose user types messages.
 func isClient(script []string) bool {
-	return len(script) > 0 && regexp.MustCompile(`\bnc (-\w+ )?\S+ \d+`).MatchString(script[len(script)-1])
+	return len(script) > 0 && regexp.MustCompile(`\bnc (-\w+ )?\S+ \d+|\bcurl -N `).MatchString(script[len(script)-1])
 }
 
 // runPart runs a script whose last command has the shown answer, or reads the typed lines.
@@ -211,7 +221,7 @@ func (s *shell) runPart(b block, script, shown, typed []string) {
 		s.t.Errorf("%s:%d: %s", b.page, b.line, failed)
 		return
 	}
-	answers := 0
+	answers := strings.Count(strings.Join(script, "\n"), "curl -N ") // an event of each stream
 	for _, line := range typed {
 		if !strings.Contains(line, `"type":"ack"`) && !strings.Contains(line, `"type":"pong"`) {
 			answers++
@@ -246,7 +256,7 @@ func (s *shell) answer(b block) {
 		}
 		return
 	}
-	if d := compare(b.code, s.last); d != "" {
+	if d := make(shape).compare(b.code, s.last); d != "" {
 		s.t.Errorf("%s:%d: %s\n%s", b.page, b.line, d, s.last)
 	}
 }
@@ -257,7 +267,7 @@ func (s *shell) received(ctx context.Context, b block) {
 	for line := range strings.SplitSeq(strings.TrimSpace(b.code), "\n") {
 		s.await(ctx, func(text string) bool {
 			for got := range strings.SplitSeq(text, "\n") {
-				if got != "" && compare(line, got) == "" {
+				if got != "" && make(shape).compare(line, got) == "" {
 					return true
 				}
 			}

@@ -2,7 +2,6 @@ package snippets
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -104,10 +103,6 @@ func runPage(ctx context.Context, t *testing.T, page string) {
 			sh.answer(b)
 		case b.language == "json" && sh != nil && b.info == "received":
 			sh.received(ctx, b)
-		case b.language == "json":
-			if values, err := decode(b.code); err != nil || len(values) == 0 {
-				t.Errorf("%s:%d: %v", b.page, b.line, err)
-			}
 		case b.language == "yaml":
 			checkYAML(t, b)
 		}
@@ -166,34 +161,4 @@ func checkYAML(t *testing.T, b block) {
 	if err != nil {
 		t.Errorf("%s:%d: %v", b.page, b.line, err)
 	}
-}
-
-// TestExceptions checks that each exception names a block.
-func TestExceptions(t *testing.T) {
-	left := map[string]bool{}
-	for key := range exceptions {
-		left[key] = true
-	}
-	counts := map[string]int{}
-	for _, page := range pages(t) {
-		for _, b := range blocksOf(t, page) {
-			key := b.page + ": " + b.first()
-			delete(left, key)
-			switch language := b.language; {
-			case exceptions[key] != "":
-				counts["excepted"]++
-			case tested[b.page+" "+language] != "":
-				counts["run by another test"]++
-			case language != "":
-				counts[language]++
-			default:
-				counts["text"]++
-			}
-		}
-	}
-	if len(left) > 0 {
-		t.Errorf("there are no such blocks: %v", left)
-	}
-	summary, _ := json.Marshal(counts)
-	t.Logf("%s", summary)
 }
