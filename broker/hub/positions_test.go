@@ -151,6 +151,9 @@ func TestEmptyChannelResumeID(t *testing.T) {
 		if !back.Recovered || back.Cursor != 0 || id <= resumeID {
 			t.Errorf("back to message %d: %+v", id, back)
 		}
+		if before := back.ResumeID; before <= resumeID || before >= id || *h.ResumeCursor(&before) != 0 {
+			t.Errorf("back to message %d: the position is %d, want one of an empty channel just before it", id, before)
+		}
 		release(back)
 		release(acquire("other", nil)) // this reads the store's clock
 

@@ -63,8 +63,14 @@ func (h *Hub) SetStoreTime(ms int64) { h.clock.set(ms) }
 // resumeID returns the id that a client receives for the position cursor.
 func (h *Hub) resumeID(c *Channel, cursor int64) int64 {
 	internal := wire.IsSystem(c.Name) && c.Name != wire.AllChannel // no client resumes it
-	if cursor != 0 || h.opts.PositionTTL == 0 || internal || c.tail.Load().last != 0 {
+	if cursor != 0 || h.opts.PositionTTL == 0 || internal {
 		return cursor
+	}
+	if t := c.tail.Load(); t.last != 0 {
+		if t.base != 0 || len(t.messages) == 0 {
+			return cursor
+		}
+		return t.messages[0].ID/idsPerMS*idsPerMS - 1 // the channel was empty before its first message
 	}
 	// Use the time of the last read, not the current time: this server may not know messages that
 	// were stored since.

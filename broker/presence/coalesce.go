@@ -27,7 +27,8 @@ type coalescedChanges struct {
 	steps    map[string][]step
 }
 
-// changesSince returns the clients that joined and left after k.seq, without self, sorted by client.
+// changesSince returns the clients that joined and left after k.seq, without self, sorted by
+// client.
 func (c *coalescedChanges) changesSince(k knowledge, self string) (joined, left []registry.Member) {
 	// A page shows a client as it was between two steps. So the watcher needs the last step, also if
 	// the client is now what it was before the first one.
@@ -74,9 +75,9 @@ func (c *coalescedChanges) message(k knowledge, self string) *dialect.Message {
 	return c.messages.Event(event)
 }
 
-// differsFor reports whether the watcher self needs an event of its own. That is so if it has itself
-// joined or left, or if it knows some of the changes already, from its subscription, from a snapshot
-// or from a page.
+// differsFor reports whether the watcher self needs an event of its own. That is so if it has
+// itself joined or left, or if it knows some of the changes already, from its subscription, from a
+// snapshot or from a page.
 func (c *coalescedChanges) differsFor(k knowledge, self string) bool {
 	_, changed := c.steps[self]
 	return !c.tooMany() && (changed || max(k.seq, k.paged) >= c.firstSeq)

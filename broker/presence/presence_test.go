@@ -229,8 +229,9 @@ func TestNoOwnEvents(t *testing.T) {
 	})
 }
 
-// TestPageBetweenCoalescedChanges checks a watcher that reads a page between two changes of a client
-// which come in one event. The client is then what it was before, but not what the page says.
+// TestPageBetweenCoalescedChanges checks a watcher that reads a page between two changes of a
+// client which come in one event. The client is then what it was before, but not what the page
+// says.
 func TestPageBetweenCoalescedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 1, "a")

@@ -85,6 +85,8 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 		return 0, err
 	}
 	switch {
+	case v.resource == nil && len(v.records) > 0:
+		return 0, errChanged // another resource of this name was deleted in this millisecond
 	case !req.Match.Met(v.version):
 		return 0, otherVersion(v)
 	case req.Match.Version == 0 && v.resource != nil && len(req.Import) > 0:

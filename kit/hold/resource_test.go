@@ -2,6 +2,7 @@ package hold_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +98,21 @@ func TestImport(t *testing.T) {
 		other := []hold.Imported{{ID: "s1", User: "bob", Seats: seats("A6")}}
 		_, err = s.at(1).Put(ctx, show, hold.PutRequest{Resource: r, Import: other, Match: kit.Match{Version: again.Version}})
 		fails(t, err, wire.Conflict)
+	})
+}
+
+// TestImportAfterDelete imports a sale under the id that another user had in a resource of the same
+// name, which was deleted just before.
+func TestImportAfterDelete(t *testing.T) {
+	over(t, hold.Options{}, func(s *setup) {
+		t, ctx := s.t, s.t.Context()
+		r := hold.Resource{Seats: seats("A1")}
+		for i := range 8 {
+			sold := []hold.Imported{{ID: "s1", User: fmt.Sprint("user-", i), Seats: seats("A1")}}
+			_, err := s.at(0).Put(ctx, show, hold.PutRequest{Resource: r, Import: sold})
+			ok(t, err)
+			ok(t, s.at(0).Delete(ctx, show, kit.Match{}))
+		}
 	})
 }
 
