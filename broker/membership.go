@@ -141,6 +141,13 @@ func (m *membership) leased() bool {
 	return m.joined.Load() && time.Since(m.started)-time.Duration(m.leaseStart.Load()) < m.lease
 }
 
+// isLive reports whether a server had a lease at the last beat. The first beat of this server has
+// not read the list of servers yet when the lease begins.
+func (m *membership) isLive(server string) bool {
+	_, listed := (*m.live.Load())[server]
+	return listed || server == m.serverID() && m.leased()
+}
+
 // sinceBeat returns the time since the last successful beat.
 func (m *membership) sinceBeat() time.Duration {
 	return time.Since(m.started) - time.Duration(m.lastBeat.Load())
@@ -171,7 +178,4 @@ func (b *Broker) Servers() []registry.Server {
 }
 
 // Live implements api.Cluster: it reports whether a server had a lease at the last beat.
-func (b *Broker) Live(server string) bool {
-	_, ok := (*b.membership.live.Load())[server]
-	return ok
-}
+func (b *Broker) Live(server string) bool { return b.membership.isLive(server) }

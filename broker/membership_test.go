@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"testing"
+	"time"
 
 	"switchboard/registry"
 )
@@ -73,5 +74,21 @@ func TestNotifiedOfStates(t *testing.T) {
 		if _, ended, err := m.refresh(t.Context()); err != nil || ended != step.want {
 			t.Errorf("step %d: %t, %v; want %t", i, ended, err, step.want)
 		}
+	}
+}
+
+// TestLiveBeforeTheFirstList checks that this server counts as live as soon as it has a lease. A
+// push would otherwise report that its clients are offline.
+func TestLiveBeforeTheFirstList(t *testing.T) {
+	m := &membership{lease: time.Minute, started: time.Now()}
+	self := "self"
+	m.id.Store(&self)
+	m.live.Store(&map[string]registry.Server{})
+	if m.isLive(self) {
+		t.Error("live without a lease")
+	}
+	m.joined.Store(true)
+	if !m.isLive(self) || m.isLive("other") {
+		t.Errorf("live %v, another server %v; want true and false", m.isLive(self), m.isLive("other"))
 	}
 }
