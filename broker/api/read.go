@@ -206,7 +206,7 @@ func (a api) presence(w http.ResponseWriter, r *http.Request) {
 		answer["users"] = page.Users
 	}
 	if page.Next != "" {
-		answer["next"] = page.Next
+		answer["cursor"], answer["next"] = page.Next, page.Next // next is the former name
 	}
 	writeJSON(w, http.StatusOK, answer)
 }

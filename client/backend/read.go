@@ -134,7 +134,8 @@ type PresencePage struct {
 	Count   int      `json:"count"`
 	Users   *int     `json:"users,omitempty"` // number of different users; only on the first page
 	Clients []Member `json:"clients"`
-	Next    string   `json:"next,omitempty"` // the cursor of the next page, "" for the last one
+	Cursor  string   `json:"cursor,omitempty"` // of the next page, "" for the last one
+	Next    string   `json:"next,omitempty"`   // the former name of Cursor, with the same value
 }
 
 // Presence returns the clients in a channel, on servers that have a lease now.

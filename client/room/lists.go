@@ -33,15 +33,16 @@ type ListOptions struct {
 	Desc       bool   `json:"desc,omitempty"`       // the latest first
 	From       int64  `json:"from,omitempty"`       // bounds of the time of the order, Unix ms
 	To         int64  `json:"to,omitempty"`
-	Cursor     string `json:"cursor,omitempty"` // the Next of the previous page
+	Cursor     string `json:"cursor,omitempty"` // the Cursor of the previous page
 	Limit      int    `json:"limit,omitempty"`  // at most 100. Zero means 50
 }
 
 // Page is a page of public rooms. It may have fewer rooms than the limit, even none, although
 // there are more pages.
 type Page struct {
-	Rooms []Card `json:"rooms"`
-	Next  string `json:"next"` // the cursor of the next page, "" after the last one
+	Rooms  []Card `json:"rooms"`
+	Cursor string `json:"cursor"` // of the next page, "" for the last one
+	Next   string `json:"next"`   // the former name of Cursor, with the same value
 }
 
 // List returns a page of public rooms.
@@ -86,12 +87,13 @@ type Mine struct {
 
 // MinePage is a page of the rooms of the user.
 type MinePage struct {
-	Rooms []Mine `json:"rooms"`
-	Next  string `json:"next"` // the cursor of the next page, "" after the last one
+	Rooms  []Mine `json:"rooms"`
+	Cursor string `json:"cursor"` // of the next page, "" for the last one
+	Next   string `json:"next"`   // the former name of Cursor, with the same value
 }
 
-// Mine returns the rooms that the user is in, and those with a reserved place. cursor is the Next
-// of the previous page, or "".
+// Mine returns the rooms that the user is in, and those with a reserved place. cursor is that of
+// the previous page, or "".
 func (r *Rooms) Mine(ctx context.Context, cursor string) (p MinePage, err error) {
 	err = r.client.Call(ctx, "room.mine", map[string]string{"cursor": cursor}, &p)
 	return p, err

@@ -36,7 +36,7 @@ func (a *app) printAnswer(k kitCommand, answer json.RawMessage) error {
 			if m.name == k.list {
 				_ = json.Unmarshal(m.value, &rows) // anything else is shown as no rows
 			}
-			if text := a.shown(m.name, m.value); (m.name == "cursor" || m.name == "next") && text != "" {
+			if text := a.shown(m.name, m.value); m.name == "cursor" && text != "" {
 				defer a.note("there are more: --cursor %s", text)
 			}
 		}

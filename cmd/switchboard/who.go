@@ -119,9 +119,9 @@ func (a *app) whoChannel(ctx context.Context, sb *backend.Client, channel string
 		if cursor == "" {
 			all.Users = p.Users
 		}
-		all.Count, all.Next = p.Count, p.Next
+		all.Count, all.Cursor, all.Next = p.Count, p.Cursor, p.Next
 		all.Clients = append(all.Clients, p.Clients...)
-		return p.Next, len(all.Clients), err
+		return p.Cursor, len(all.Clients), err
 	})
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (a *app) whoChannel(ctx context.Context, sb *backend.Client, channel string
 			}
 		}
 		a.screen.Table([]string{"client", "user", "since", "info", "here"}, rows)
-		if all.Next != "" {
+		if all.Cursor != "" {
 			a.note("the first %d of %d clients; --limit 0 shows all", len(rows), all.Count)
 		}
 	})

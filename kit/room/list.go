@@ -25,16 +25,17 @@ type ListRequest struct {
 	// From and To bound the time of the order, Unix ms, both included. Zero means no bound.
 	From int64 `json:"from,omitempty"`
 	To   int64 `json:"to,omitempty"`
-	// Cursor is the Next of the previous page with the same query, or "".
+	// Cursor is the Cursor of the previous page with the same query, or "".
 	Cursor string `json:"cursor,omitempty"`
 	Limit  int    `json:"limit,omitempty"` // most rooms, at most 100. Zero means 50
 }
 
-// ListPage is a page of rooms. A page with Next may have fewer rooms than the limit, or none: a
+// ListPage is a page of rooms. A page with Cursor may have fewer rooms than the limit, or none: a
 // page looks at 1,000 rooms at most.
 type ListPage struct {
-	Rooms []Card `json:"rooms"`
-	Next  string `json:"next,omitempty"` // the cursor of the next page
+	Rooms  []Card `json:"rooms"`
+	Cursor string `json:"cursor,omitempty"` // of the next page, "" for the last one
+	Next   string `json:"next,omitempty"`   // the former name of Cursor, with the same value
 }
 
 // The bounds of pages.
@@ -75,13 +76,15 @@ func (r *Rooms) List(ctx context.Context, a Actor, q ListRequest) (ListPage, err
 			}
 			if page.Rooms = append(page.Rooms, card); len(page.Rooms) == q.Limit {
 				if i < len(found.Cards)-1 || found.Next != "" {
-					page.Next = in.After(c)
+					page.Cursor = in.After(c)
+					page.Next = page.Cursor
 				}
 				return page, nil
 			}
 		}
 		looked += len(found.Cards)
-		if in.Cursor, page.Next = found.Next, found.Next; found.Next == "" {
+		in.Cursor, page.Cursor, page.Next = found.Next, found.Next, found.Next
+		if found.Next == "" {
 			break
 		}
 	}

@@ -109,7 +109,10 @@ func (w *world) list(query string) (ids []string) {
 		for _, card := range page["rooms"].([]any) {
 			ids = append(ids, card.(map[string]any)["id"].(string))
 		}
-		if cursor, _ = page["next"].(string); cursor == "" {
+		if page["next"] != page["cursor"] {
+			w.Errorf("%s: a page has the cursor %v and, by its former name, %v", query, page["cursor"], page["next"])
+		}
+		if cursor, _ = page["cursor"].(string); cursor == "" {
 			return ids
 		}
 	}

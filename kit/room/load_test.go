@@ -244,7 +244,7 @@ func (w *loadWorld) checkLists(ids []string) {
 				w.Errorf("the list has %d members of %s, there are %d", c.Members, c.ID, members[c.ID])
 			}
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
+		if q.Cursor = page.Cursor; q.Cursor == "" {
 			break
 		}
 	}
@@ -259,7 +259,7 @@ func (w *loadWorld) checkLists(ids []string) {
 				w.Fatal(err)
 			}
 			in += len(page.Rooms)
-			if q.Cursor = page.Next; q.Cursor == "" {
+			if q.Cursor = page.Cursor; q.Cursor == "" {
 				break
 			}
 		}

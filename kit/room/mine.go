@@ -17,8 +17,9 @@ type Mine struct {
 
 // MinePage is a page of the rooms of a user, by the time of the join.
 type MinePage struct {
-	Rooms []Mine `json:"rooms"`
-	Next  string `json:"next,omitempty"` // the cursor of the next page
+	Rooms  []Mine `json:"rooms"`
+	Cursor string `json:"cursor,omitempty"` // of the next page, "" for the last one
+	Next   string `json:"next,omitempty"`   // the former name of Cursor, with the same value
 }
 
 // MineRequest is the data of room.mine.
@@ -56,7 +57,7 @@ func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (
 	if err != nil {
 		return MinePage{}, err
 	}
-	page := MinePage{Rooms: []Mine{}, Next: found.Next}
+	page := MinePage{Rooms: []Mine{}, Cursor: found.Next, Next: found.Next}
 	for _, s := range rooms {
 		if s == nil {
 			continue

@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,6 +131,26 @@ func TestParameters(t *testing.T) {
 		}
 		if len(inPath) > 0 {
 			t.Errorf("%s: the path has no %v", o.id, inPath)
+		}
+	}
+}
+
+// TestPages finds lists that do not page like the others: a call with the parameter cursor answers
+// the cursor of the next page, and a call that answers it takes it.
+func TestPages(t *testing.T) {
+	d := parse(t, spec.OpenAPI(), false)
+	for _, o := range operations(t, d) {
+		takes := slices.ContainsFunc(o.parameters(d), func(p pointer) bool { return d.object(p)["name"] == "cursor" })
+		page := o.response(d, http.StatusOK)
+		if page == "" {
+			continue
+		}
+		schema := d.follow(page.at("content", "application/json", "schema"))
+		if d.get(schema.at("oneOf", "0")) != nil { // a page, or the one with a name
+			schema = d.follow(schema.at("oneOf", "0"))
+		}
+		if answers := d.get(schema.at("properties", "cursor")) != nil; takes != answers {
+			t.Errorf("%s: it takes a cursor: %v; its pages have one: %v", o.id, takes, answers)
 		}
 	}
 }

@@ -28,7 +28,7 @@ var roomSteps = []step{
 	{op: "getRoom", path: "{{private}}"},
 
 	// Lists.
-	{op: "listRooms", query: "mode=duel&order=created&desc=1&limit=1", save: "next=next"},
+	{op: "listRooms", query: "mode=duel&order=created&desc=1&limit=1", save: "next=cursor"},
 	{op: "listRooms", query: "mode=duel&order=created&desc=1&limit=1&cursor={{next}}"},
 	{op: "listRooms", query: "status=waiting&visibility=public&region=us-west&free=0&from=0&to=9000000000000"},
 	{op: "listRooms", query: "order=age", status: 400, code: "bad_request"},

@@ -113,9 +113,10 @@ export declare class Rooms {
     /** Joins an open public room of the mode, or makes one, and follows it. */
     quick(options: Pick<NewRoom, "mode" | "region" | "nickname" | "name" | "app_version" | "data">): Promise<Room>;
     get(room: string): Promise<RoomInfo>;
-    /** A page of public rooms. It may be short, or empty, and have a `next`. */
+    /** A page of public rooms. It may be short, or empty, and have a `cursor`. `next` is its former name. */
     list(query?: RoomQuery): Promise<{
         rooms: RoomCard[];
+        cursor?: string;
         next?: string;
     }>;
     /** A page of the rooms that this user is in. */
@@ -124,6 +125,7 @@ export declare class Rooms {
         limit?: number;
     }): Promise<{
         rooms: MyRoom[];
+        cursor?: string;
         next?: string;
     }>;
     /** Follows the newest rooms of a mode that can be joined. */

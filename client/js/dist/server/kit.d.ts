@@ -69,6 +69,7 @@ export declare class Kit {
         owner?: string;
     }): Promise<{
         rooms: RoomCard[];
+        cursor?: string;
         next?: string;
     }>;
     /** The number of rooms: see docs/rooms.md for the combinations that are counted. */

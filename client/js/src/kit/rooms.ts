@@ -139,13 +139,13 @@ export class Rooms {
     return this.sb.call("room.get", { room });
   }
 
-  /** A page of public rooms. It may be short, or empty, and have a `next`. */
-  list(query: RoomQuery = {}): Promise<{ rooms: RoomCard[]; next?: string }> {
+  /** A page of public rooms. It may be short, or empty, and have a `cursor`. `next` is its former name. */
+  list(query: RoomQuery = {}): Promise<{ rooms: RoomCard[]; cursor?: string; next?: string }> {
     return this.sb.call("room.list", query);
   }
 
   /** A page of the rooms that this user is in. */
-  mine(page: { cursor?: string; limit?: number } = {}): Promise<{ rooms: MyRoom[]; next?: string }> {
+  mine(page: { cursor?: string; limit?: number } = {}): Promise<{ rooms: MyRoom[]; cursor?: string; next?: string }> {
     return this.sb.call("room.mine", page);
   }
 

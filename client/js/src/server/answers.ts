@@ -25,6 +25,9 @@ export interface PresencePage {
   /** The number of different users. Only the first page has it. */
   users?: number;
   clients: Member[];
+  /** The cursor of the next page. The last page has none. */
+  cursor?: string;
+  /** The former name of `cursor`, with the same value. */
   next?: string;
 }
 

@@ -66,7 +66,7 @@ export class Kit {
 
   rooms(
     query: Omit<RoomQuery, "desc" | "visibility"> & { desc?: 1; visibility?: string; owner?: string } = {},
-  ): Promise<{ rooms: RoomCard[]; next?: string }> {
+  ): Promise<{ rooms: RoomCard[]; cursor?: string; next?: string }> {
     return this.get("/v1/rooms", query);
   }
 

@@ -108,7 +108,7 @@ export interface Presence {
   count: number;
   users?: number;
   clients: Member[];
-  next?: string;
+  cursor?: string;
 }
 
 /** FieldValue is [id], [id, value], [id, value, until] or [id, value, until, "away"]. */

@@ -22,12 +22,12 @@ async function loadRooms(
   const rooms: RoomCard[] = [];
   let cursor: string | undefined;
   do {
-    const page: { rooms: RoomCard[]; next?: string } = await get(
+    const page: { rooms: RoomCard[]; cursor?: string } = await get(
       "/v1/rooms" + query({ status, order: "activity", desc: 1, limit: pageSize, cursor }),
       { signal },
     );
     rooms.push(...page.rooms);
-    cursor = page.next;
+    cursor = page.cursor;
   } while (cursor && rooms.length < most);
   return { rooms, more: !!cursor };
 }

@@ -47,7 +47,7 @@ export function Members({ channel }: { channel: string }) {
           ))}
         </Table>
       )}
-      {data?.next && limit < 1000 && (
+      {data?.cursor && limit < 1000 && (
         <div class="card-foot">
           <span>
             {count(data.clients.length)} of {count(data.count)}
