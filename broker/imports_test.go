@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	"client/js":             {},
 	"deploy":                {},
 	"client/backend":        {"client", "client/account", "client/board", "client/hold", "client/room", "client/scene"},
-	"kit/board":             {"internal/redispipe", "internal/state", "internal/wire", "janitor/task", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "kit"},
+	"kit/board":             {"internal/redispipe", "internal/state", "internal/wire", "janitor/task", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "kit", "kit/index"},
 	"client/board":          {"client"},
 	"kit/account":           {"internal/payload", "internal/redispipe", "internal/state", "internal/wire", "janitor/task", "queue", "broker", "broker/api", "broker/auth", "broker/limit", "broker/namespace", "kit", "kit/index"},
 	"client/account":        {"client"},

@@ -29,6 +29,12 @@ type BoardQuery struct {
 	Limit  int    // Zero means 10, or 5 neighbors on each side
 }
 
+// BoardPage is a page of boards, in the order of their names.
+type BoardPage struct {
+	Boards []board.Card `json:"boards"`
+	Cursor string       `json:"cursor,omitempty"` // of the next page, "" for the last one
+}
+
 func boardPath(name, rest string) string { return "/v1/boards/" + url.PathEscape(name) + rest }
 
 func playerPath(name, player, rest string) string {
@@ -37,6 +43,11 @@ func playerPath(name, player, rest string) string {
 
 func (q BoardQuery) values() url.Values {
 	return values("season", q.Season, "offset", number(q.Offset), "limit", number(q.Limit))
+}
+
+// List returns a page of the boards that have a player, of up to 100.
+func (b Boards) List(ctx context.Context, p PageQuery) (BoardPage, error) {
+	return get[BoardPage](ctx, b.Client, "/v1/boards", p.values())
 }
 
 // Submit submits a score. A submission with an Operation can be repeated.

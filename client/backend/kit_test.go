@@ -179,6 +179,11 @@ func TestBoards(t *testing.T) {
 	}
 	_, err := boards.Rank(ctx, "arena", "bob", "")
 	code(t, err, client.NotFound)
+	list := eventually(t, "the board is listed", func() (backend.BoardPage, error) { return boards.List(ctx, backend.PageQuery{}) },
+		func(p backend.BoardPage) bool { return len(p.Boards) == 1 })
+	if c := list.Boards[0]; c.Board != "arena" || c.Order != "desc" || c.Count != 1 || c.First == nil || c.First.Score != 70 || list.Cursor != "" {
+		t.Errorf("%+v", list)
+	}
 }
 
 func TestAccounts(t *testing.T) {

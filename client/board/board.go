@@ -39,6 +39,17 @@ type View struct {
 	Entries []Entry `json:"entries"`          // ordered by rank
 }
 
+// Card is a board in the list of boards.
+type Card struct {
+	Board  string `json:"board"`
+	Order  string `json:"order"` // desc, or asc if the lowest score is first
+	Mode   string `json:"mode"`  // what a submitted score does: best, set or add
+	Season string `json:"season,omitempty"`
+	Ends   int64  `json:"ends,omitempty"`  // the end of the season, Unix ms
+	Count  int    `json:"count"`           // of players in the season
+	First  *Entry `json:"first,omitempty"` // nil without players
+}
+
 // Standing is the place of a player.
 type Standing struct {
 	Board  string `json:"board"`

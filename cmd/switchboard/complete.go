@@ -85,6 +85,7 @@ type collection struct{ list, id string }
 var collections = map[string]collection{
 	"/v1/rooms":    {"rooms", "id"},
 	"/v1/holds":    {"resources", "resource"},
+	"/v1/boards":   {"boards", "board"},
 	"/v1/accounts": {"accounts", "id"},
 }
 

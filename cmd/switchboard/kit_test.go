@@ -114,6 +114,9 @@ func TestBoards(t *testing.T) {
 		{line: "board remove arena bob", want: "previous\t60\n"},
 		{line: "board rank arena bob", code: exitNotFound, want: "not_found"},
 	})
+	eventually(t, "the board is listed", func() bool {
+		return strings.HasPrefix(b.cli(t, "board", "list").Stdout, "arena\tdesc\t\t\t1\tamy\t70\n")
+	})
 }
 
 func TestAccounts(t *testing.T) {
@@ -180,6 +183,8 @@ func TestKitCompletion(t *testing.T) {
 	b.connect(t, client.Options{User: "amy", Client: "phone"}, "news")
 	b.ok(t, "room", "create", "default", "--id", "arena")
 	b.ok(t, "hold", "put", "play-7", "--seats", "A1..A3")
+	b.ok(t, "board", "submit", "chess", "amy", "3")
+	eventually(t, "the board is in the list", func() bool { return strings.HasPrefix(b.cli(t, "board", "list").Stdout, "chess") })
 	eventually(t, "the resource is in the list", func() bool { return strings.HasPrefix(b.cli(t, "hold", "list").Stdout, "play-7") })
 	for line, want := range map[string]string{
 		"room get -":            "arena",
@@ -188,7 +193,8 @@ func TestKitCompletion(t *testing.T) {
 		"hold take -":           "play-7",
 		"account session get -": "amy",
 		"room kick arena -":     "",
-		"board rank -":          "",
+		"board rank -":          "chess",
+		"board rank chess -":    "",
 	} {
 		args := strings.Fields(line)
 		args[len(args)-1] = "" // the argument to complete

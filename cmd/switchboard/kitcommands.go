@@ -119,7 +119,11 @@ func (a *app) boardCommand() *cobra.Command {
 	limit := kitFlag{"limit", whole, "the most entries; around a player, on each side"}
 	player := "/v1/boards/{}/players/{}"
 	entries := []string{"rank", "player", "score"}
-	return a.kit("board", "Reads leaderboards and submits scores", "boards.md",
+	return a.kit("board", "Lists and reads leaderboards, and submits scores", "boards.md",
+		kitCommand{
+			use: "list", short: "Lists the boards that have a player", method: getCall, path: "/v1/boards", flags: pageFlags,
+			list: "boards", columns: []string{"board", "order", "season", "ends", "count", "first.player", "first.score"},
+		},
 		kitCommand{
 			use: "top BOARD", short: "Shows the first entries", method: getCall, path: "/v1/boards/{}",
 			flags: []kitFlag{limit, {"offset", whole, "how many entries to leave out"}, season}, list: "entries", columns: entries,

@@ -28,6 +28,7 @@ type Boards struct {
 	host    *broker.Host
 	opts    Options
 	results kit.Results
+	cards   *kit.Cards // of the list of boards
 }
 
 // NewBoards returns the boards of a broker. [New] also makes their extension.
@@ -36,7 +37,9 @@ func NewBoards(host *broker.Host, opts Options) (*Boards, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Boards{host, opts, kit.NewResults("switchboard_boards_total", "Changes of boards")}, nil
+	b := &Boards{host: host, opts: opts, results: kit.NewResults("switchboard_boards_total", "Changes of boards")}
+	b.cards = &kit.Cards{Index: opts.Index, All: allList, Compute: b.computeCards}
+	return b, nil
 }
 
 // Score is a score that is submitted.
@@ -139,6 +142,9 @@ func (b *Boards) change(ctx context.Context, rules *Board, c change, id string, 
 		}
 		result, err := b.changeOnce(ctx, c, durable)
 		refusal, refused := errors.AsType[*state.Refusal](err)
+		if !refused && result.Count <= 1 { // also after an error: the change may be stored
+			b.cards.Note(c.board)
+		}
 		switch {
 		case !refused:
 			return result, err

@@ -20,6 +20,15 @@ func (b *Boards) postScore(r *http.Request) (any, error) {
 	return b.Submit(r.Context(), s)
 }
 
+// getList is GET /v1/boards?cursor=&limit=.
+func (b *Boards) getList(r *http.Request) (any, error) {
+	limit, err := api.QueryInt(r, "limit", MaxPage, 1, MaxPage)
+	if err != nil {
+		return nil, err
+	}
+	return b.List(r.Context(), r.URL.Query().Get("cursor"), int(limit))
+}
+
 // getTop is GET /v1/boards/{board}?season=&offset=&limit=.
 func (b *Boards) getTop(r *http.Request) (any, error) {
 	offset, err := api.QueryInt(r, "offset", 0, 0, maxOffset)

@@ -14,14 +14,16 @@ import (
 	"switchboard/internal/redispipe"
 	"switchboard/janitor/task"
 	"switchboard/kit"
+	"switchboard/kit/index"
 )
 
 var checkScript = redispipe.MustScript(luaFiles, "check")
 
-// CheckOptions are the stores that a check reads.
+// CheckOptions are the stores that a check, or a round of a janitor, reads.
 type CheckOptions struct {
 	Store  *Redis
 	States kit.States
+	Index  index.Index
 }
 
 // Check compares the records of all boards: each entry with the score and the arrival of its
@@ -50,7 +52,7 @@ func (c *checker) report(p boardPart, remedy, format string, args ...any) {
 }
 
 func (c *checker) run(ctx context.Context) error {
-	parts, err := c.Store.parts(ctx)
+	parts, err := c.Store.parts(ctx, scoresKey, playersKey)
 	if err != nil {
 		return err
 	}
@@ -80,14 +82,14 @@ func (c *checker) run(ctx context.Context) error {
 	return nil
 }
 
-// parts returns the boards and seasons that have keys, in order.
-func (r *Redis) parts(ctx context.Context) (parts []boardPart, err error) {
+// parts returns the boards and seasons that have keys of the kinds, in order.
+func (r *Redis) parts(ctx context.Context, kinds ...string) (parts []boardPart, err error) {
 	for key, err := range r.pipe.Keys(ctx, redispipe.EscapeGlob(r.keys.prefix)+"lb_*{"+channelPrefix+"*") {
 		if err != nil {
 			return nil, err
 		}
 		kind, rest, _ := strings.Cut(key[len(r.keys.prefix):], "{"+channelPrefix)
-		if board, season, _ := strings.Cut(rest, "}"); kind == "lb_" || kind == "lb_p_" {
+		if board, season, _ := strings.Cut(rest, "}"); slices.Contains(kinds, kind) {
 			parts = append(parts, boardPart{board, strings.TrimPrefix(season, ":")})
 		}
 	}

@@ -27,5 +27,8 @@
 // counts changes of the season, as 12 hexadecimal digits. So ZRANK is the rank: Redis orders equal
 // scores by member. The keys of a season end by a TTL, see [Board.Keep].
 //
+// The list of boards is the index boards, see package index. A board is in it while it has a
+// player.
+//
 // A player is a user, or any other name that your backend chooses.
 package board

@@ -25,8 +25,10 @@ func New(host *broker.Host, opts Options) (broker.Extension, error) {
 func (b *Boards) Extension() broker.Extension {
 	return broker.Extension{
 		Name:    "boards",
+		Run:     b.Run,
 		Metrics: []prometheus.Collector{b.results},
 		Calls: []api.Call{
+			{Pattern: "GET /v1/boards", Scope: api.ScopeRead, Handle: b.getList},
 			{Pattern: "POST /v1/boards/{board}/scores", Scope: api.ScopePush, Handle: b.postScore},
 			{Pattern: "GET /v1/boards/{board}", Scope: api.ScopeRead, Handle: b.getTop},
 			{Pattern: "GET /v1/boards/{board}/players/{player}", Scope: api.ScopeRead, Handle: b.getRank},

@@ -9,6 +9,7 @@ import (
 	"switchboard/broker"
 	"switchboard/internal/redistest"
 	"switchboard/internal/wire"
+	"switchboard/kit/index"
 	"switchboard/kit/kittest"
 )
 
@@ -19,6 +20,7 @@ func TestScriptHeaders(t *testing.T) { redistest.CheckScripts(t, kittest.Redis.C
 // fixture is some brokers with one store.
 type fixture struct {
 	store   kittest.Store
+	index   index.Index
 	brokers []*kittest.Broker
 	boards  []*Boards // of each broker
 	next    atomic.Int32
@@ -31,7 +33,8 @@ func eachStore(t *testing.T, opts Options, test func(t *testing.T, f *fixture)) 
 		if opts.Store = NewMemory(); s.Shared {
 			opts.Store, brokers = NewRedis(s.Pipe, s.Prefix), 3
 		}
-		f := &fixture{store: s}
+		opts.Index = s.Index("boards")
+		f := &fixture{store: s, index: opts.Index}
 		for range brokers {
 			f.brokers = append(f.brokers, s.Start(t, kittest.With(func(h *broker.Host) (broker.Extension, error) {
 				b, err := NewBoards(h, opts)

@@ -12,6 +12,7 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
+	"switchboard/kit/index"
 )
 
 // Options configures the boards of a broker. All brokers that share a store need the same ones.
@@ -23,6 +24,8 @@ type Options struct {
 	// of several that match, the longest decides. Zero means that each name is a board with the
 	// defaults of Board.
 	Boards map[string]Board `setting:"boards"`
+	// Index keeps the list of boards. Zero means an index in this process.
+	Index index.Index
 	// OperationTTL is how long an operation id is known. Zero means 24 h.
 	OperationTTL time.Duration `setting:"operation_ttl"`
 
@@ -86,6 +89,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.now == nil {
 		o.now = time.Now
+	}
+	if o.Index == nil {
+		o.Index = index.NewMemory()
 	}
 	if len(o.Boards) == 0 {
 		o.Boards = map[string]Board{"*": {}}

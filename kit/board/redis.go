@@ -29,12 +29,18 @@ type Redis struct {
 // NewRedis returns the store in Redis. prefix begins all keys, like that of the queue.
 func NewRedis(pipe *redispipe.Pipe, prefix string) *Redis { return &Redis{pipe, keys{prefix}} }
 
+// The beginnings of the keys of a board.
+const (
+	scoresKey  = "lb_"
+	playersKey = "lb_p_"
+)
+
 // keys builds the keys; doc.go describes them.
 type keys struct{ prefix string }
 
-func (k keys) scores(board string, s season) string { return k.name("lb_", board, s) }
+func (k keys) scores(board string, s season) string { return k.name(scoresKey, board, s) }
 
-func (k keys) players(board string, s season) string { return k.name("lb_p_", board, s) }
+func (k keys) players(board string, s season) string { return k.name(playersKey, board, s) }
 
 func (k keys) operation(board, player, id string) string {
 	return k.prefix + "lb_o_{" + channelPrefix + board + "}:" + player + " " + id

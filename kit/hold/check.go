@@ -186,7 +186,7 @@ func (c *checker) compareCards(ctx context.Context, names ...string) error {
 
 // checkCards finds cards of resources that have no state.
 func (c *checker) checkCards(ctx context.Context) error {
-	for cards, err := range index.Pages(ctx, c.Index, index.Query{List: allList, Limit: batchSize}) {
+	for cards, err := range index.Pages(ctx, c.Index, index.Query{List: allList, Limit: kit.CardsBatch}) {
 		if err != nil {
 			return err
 		}

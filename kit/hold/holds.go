@@ -30,7 +30,7 @@ type Holds struct {
 	host    *broker.Host
 	opts    Options
 	results kit.Results
-	changed changes
+	cards   *kit.Cards // of the list of all resources
 }
 
 // New returns the holds of a broker.
@@ -39,10 +39,12 @@ func New(host *broker.Host, opts Options) (*Holds, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Holds{
+	h := &Holds{
 		host: host, opts: opts,
 		results: kit.NewResults("switchboard_holds_total", "Operations on holds and sales"),
-	}, nil
+	}
+	h.cards = &kit.Cards{Index: opts.Index, All: allList, Compute: h.computeCards}
+	return h, nil
 }
 
 // view is what an operation has read.
@@ -176,7 +178,7 @@ func (h *Holds) change(ctx context.Context, v *view, u *state.Update, durable bo
 // write is change without the condition on $resource. It returns the id of the change.
 func (h *Holds) write(ctx context.Context, v *view, u *state.Update, durable bool) (int64, error) {
 	done, err := h.host.Change(ctx, v.channel, u, broker.ChangeOptions{Durable: durable})
-	h.changed.add(v.name) // also after an error: the change may be stored
+	h.cards.Note(v.name) // also after an error: the change may be stored
 	if refusal, ok := errors.AsType[*state.Refusal](err); ok && refusal.Err.Code == wire.Conflict {
 		for name := range refusal.Fields {
 			if state.IsBackend(name) {

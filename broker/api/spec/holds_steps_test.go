@@ -65,6 +65,8 @@ var boardSteps = []step{
 	{op: "submitScore", path: "weekly", body: `{"board":"weekly","player":"amy","score":3,"mode":"set"}`},
 	{op: "submitScore", path: "weekly", body: `{"player":"amy","score":3,"season":"{{last_week}}"}`, status: 410, code: "expired"},
 	{op: "submitScore", path: "nowhere", body: `{"player":"amy","score":3}`, status: 404, code: "not_found"},
+	{op: "listBoards", query: "limit=100"},
+	{op: "listBoards", query: "limit=101", status: 400, code: "bad_request"},
 	{op: "getBoard", path: "chess", query: "offset=0&limit=2"},
 	{op: "getBoard", path: "weekly", query: "season=previous"},
 	{op: "getBoard", path: "nowhere", status: 404, code: "not_found"},

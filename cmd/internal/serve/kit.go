@@ -40,6 +40,7 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 		if o.Store = board.Store(board.NewMemory()); s.pipe != nil {
 			o.Store = board.NewRedis(s.pipe, settings.Prefix)
 		}
+		o.Index = s.index(settings.Prefix, setup.BoardIndex)
 		opts.Extensions = append(opts.Extensions, extension(board.NewBoards, o))
 	}
 	if k.Accounts != nil {

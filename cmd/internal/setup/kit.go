@@ -4,6 +4,7 @@ package setup
 const (
 	RoomIndex    = "rooms"
 	HoldIndex    = "holds"
+	BoardIndex   = "boards"
 	AccountIndex = "accounts"
 	AvatarIndex  = "avatars"
 	SceneIndex   = "scenes"

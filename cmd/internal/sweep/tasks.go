@@ -20,12 +20,13 @@ import (
 // checks returns what `janitor check` runs. A package whose records can differ adds its checks
 // here. Those of the kit find nothing if no broker has ever had the package.
 func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Logger) []task.Check {
-	lists := listStores(q, pipe, prefix)
+	lists, boards := listStores(q, pipe, prefix), boardStores(q, pipe, prefix)
 	all := []task.Check{
 		janitor.CheckStates(q, log),
 		room.Check(lists(setup.RoomIndex)),
 		hold.Check(lists(setup.HoldIndex)),
-		board.Check(board.CheckOptions{Store: board.NewRedis(pipe, prefix), States: q}),
+		board.Check(boards),
+		board.CheckList(boards),
 		account.Check(lists(setup.AccountIndex)),
 	}
 	return append(all, scene.Checks(q, lists(setup.SceneIndex).Index)...)
@@ -33,12 +34,18 @@ func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Log
 
 // rounds returns the rounds of packages that the janitor does not know. The kit's own rounds run in
 // the brokers, because only they can notify subscribers; these note the rooms,
-// resources of holds and accounts whose cards a failover has lost.
+// resources of holds, boards and accounts whose cards a failover has lost.
 func rounds(q *queue.Redis, pipe *redispipe.Pipe, prefix string) []task.Round {
 	lists := listStores(q, pipe, prefix)
 	return []task.Round{
-		room.Restore(lists(setup.RoomIndex)), hold.Restore(lists(setup.HoldIndex)), account.Restore(lists(setup.AccountIndex)),
+		room.Restore(lists(setup.RoomIndex)), hold.Restore(lists(setup.HoldIndex)), board.Restore(boardStores(q, pipe, prefix)),
+		account.Restore(lists(setup.AccountIndex)),
 	}
+}
+
+// boardStores returns the stores of boards.
+func boardStores(q *queue.Redis, pipe *redispipe.Pipe, prefix string) board.CheckOptions {
+	return board.CheckOptions{Store: board.NewRedis(pipe, prefix), States: q, Index: index.NewRedis(pipe, prefix, setup.BoardIndex)}
 }
 
 // listStores returns a function that returns the stores of the index with a name.

@@ -14,6 +14,18 @@ export interface BoardView {
     count: number;
     entries: BoardEntry[];
 }
+/** A board in the list of boards. */
+export interface BoardCard {
+    board: string;
+    order: "asc" | "desc";
+    mode: "best" | "set" | "add";
+    season?: string;
+    /** The end of the season, in ms since 1970. */
+    ends?: number;
+    /** The number of players in the season. */
+    count: number;
+    first?: BoardEntry;
+}
 export interface Standing extends BoardEntry {
     board: string;
     season?: string;

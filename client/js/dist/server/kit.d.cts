@@ -1,5 +1,5 @@
 import type { Account } from "../kit/accounts.cjs";
-import type { BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.cjs";
+import type { BoardCard, BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.cjs";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.cjs";
 import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.cjs";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.cjs";
@@ -162,6 +162,11 @@ export declare class Kit {
         durable?: boolean;
     } & SeasonOption): Promise<BoardResult>;
     removePlayer(board: string, player: string, season?: SeasonOption): Promise<BoardResult>;
+    /** A page of the boards that have a player, in the order of their names. */
+    boards(page?: Page): Promise<{
+        boards: BoardCard[];
+        cursor?: string;
+    }>;
     board(board: string, query?: {
         offset?: number;
         limit?: number;

@@ -17,6 +17,19 @@ export interface BoardView {
   entries: BoardEntry[];
 }
 
+/** A board in the list of boards. */
+export interface BoardCard {
+  board: string;
+  order: "asc" | "desc";
+  mode: "best" | "set" | "add";
+  season?: string;
+  /** The end of the season, in ms since 1970. */
+  ends?: number;
+  /** The number of players in the season. */
+  count: number;
+  first?: BoardEntry;
+}
+
 export interface Standing extends BoardEntry {
   board: string;
   season?: string;

@@ -1,5 +1,5 @@
 import type { Account } from "../kit/accounts.js";
-import type { BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
+import type { BoardCard, BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
 import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
@@ -208,6 +208,11 @@ export class Kit {
       query: { ...season },
       repeatable: true,
     });
+  }
+
+  /** A page of the boards that have a player, in the order of their names. */
+  boards(page: Page = {}): Promise<{ boards: BoardCard[]; cursor?: string }> {
+    return this.get("/v1/boards", page);
   }
 
   board(board: string, query: { offset?: number; limit?: number } & SeasonOption = {}): Promise<BoardView> {

@@ -2,33 +2,40 @@ import { useState } from "preact/hooks";
 import { get, path, query } from "../api";
 import { count, plural } from "../format";
 import { useLoad } from "../hooks";
-import { At, Card, Empty, Loading, Page, Problem, Table } from "../parts/ui";
+import { At, Card, Code, Empty, Loading, Page, Problem, Table } from "../parts/ui";
 import { go, link } from "../router";
-import type { ChannelRow } from "../types";
-import type { BoardView } from "./types";
+import type { BoardCard, BoardView } from "./types";
 
-const pageSize = 50;
+const pageSize = 50; // entries of a board
+const listSize = 100; // boards of a page
 
-/**
- * Boards opens a board by name. A board is not listed anywhere, but those that clients follow have
- * a channel.
- */
+async function loadBoards(most: number, signal: AbortSignal): Promise<{ boards: BoardCard[]; more: boolean }> {
+  const boards: BoardCard[] = [];
+  let cursor: string | undefined;
+  do {
+    const page: { boards: BoardCard[]; cursor?: string } = await get(
+      "/v1/boards" + query({ limit: listSize, cursor }),
+      {
+        signal,
+      },
+    );
+    boards.push(...page.boards);
+    cursor = page.cursor;
+  } while (cursor && boards.length < most);
+  return { boards, more: !!cursor };
+}
+
+/** Boards lists the boards that have a player, and opens any board by its name. */
 export function Boards() {
   const [name, setName] = useState("");
-  const { data, error } = useLoad(
-    (signal) => get<{ channels: ChannelRow[] }>("/v1/channels" + query({ prefix: "board:", limit: 1000 }), { signal }),
-    [],
-    5000,
-  );
+  const [most, setMost] = useState(listSize);
+  const { data, error, reload } = useLoad((signal) => loadBoards(most, signal), [most], 3000);
   const open = (event: Event) => {
     event.preventDefault();
     if (name.trim()) go("boards", name.trim());
   };
   return (
-    <Page
-      title="Boards"
-      about="Scores and ranks. A board exists as soon as a pattern of the settings matches its name."
-    >
+    <Page title="Boards" about="Scores and ranks. A board is listed while it has a player.">
       <form class="toolbar" onSubmit={open}>
         <input
           type="search"
@@ -41,31 +48,50 @@ export function Boards() {
           Open
         </button>
       </form>
-      <Problem error={error} />
+      <Problem error={error} retry={reload} />
       {!data && !error && <Loading />}
       {data && (
-        <Card title="Boards that clients follow" flush>
-          {data.channels.length === 0 && (
-            <Empty title="No client follows a board.">
-              Open one by its name. Boards without followers are not listed.
+        <Card flush>
+          {data.boards.length === 0 && (
+            <Empty title="No board has a player.">
+              <p>A board exists as soon as a pattern of the settings matches its name. Submit a score:</p>
+              <Code
+                label="A score"
+                text={`curl ${location.origin}/v1/boards/chess/scores -d '{"player": "amy", "score": 1500}'`}
+              />
             </Empty>
           )}
-          {data.channels.length > 0 && (
-            <Table caption="Boards" columns={["Board", "+Subscribers"]}>
-              {data.channels.map((c) => {
-                const board = c.channel.slice("board:".length);
-                return (
-                  <tr key={board}>
-                    <th scope="row">
-                      <a class="name" href={link("boards", board)}>
-                        {board}
+          {data.boards.length > 0 && (
+            <Table caption="Boards" columns={["Board", "First", "+Score", "+Players", "Order?", "Season ends?"]}>
+              {data.boards.map((b) => (
+                <tr key={b.board}>
+                  <th scope="row">
+                    <a class="name" href={link("boards", b.board)}>
+                      {b.board}
+                    </a>
+                  </th>
+                  <td>
+                    {b.first && (
+                      <a class="name" href={link("users", b.first.player)}>
+                        {b.first.player}
                       </a>
-                    </th>
-                    <td class="num">{count(c.subscribers)}</td>
-                  </tr>
-                );
-              })}
+                    )}
+                  </td>
+                  <td class="num">{b.first && count(b.first.score)}</td>
+                  <td class="num">{count(b.count)}</td>
+                  <td class="wide">{b.order === "asc" ? "lowest first" : "highest first"}</td>
+                  <td class="wide">{b.ends && <At ms={b.ends} />}</td>
+                </tr>
+              ))}
             </Table>
+          )}
+          {data.more && (
+            <div class="card-foot">
+              <span>The first {count(data.boards.length)}</span>
+              <button type="button" class="button" onClick={() => setMost(most * 4)}>
+                Show more
+              </button>
+            </div>
           )}
         </Card>
       )}

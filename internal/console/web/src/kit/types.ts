@@ -75,6 +75,16 @@ export interface BoardView {
   entries: { rank: number; player: string; score: number }[];
 }
 
+export interface BoardCard {
+  board: string;
+  order: "asc" | "desc";
+  mode: string;
+  season?: string;
+  ends?: number;
+  count: number;
+  first?: { rank: number; player: string; score: number };
+}
+
 export interface Account {
   id: string;
   name?: string; // absent: a guest
