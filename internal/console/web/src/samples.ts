@@ -24,6 +24,8 @@ export interface Seen extends Server {
   stats: ServerStats | undefined;
   /** False after the server has lost its lease. */
   alive: boolean;
+  /** The time of this browser when the server was last listed, Unix ms. */
+  listed: number;
 }
 
 export interface Samples {
@@ -48,7 +50,7 @@ const series: Series = {
 };
 let samples: Samples = { series, servers: [], partial: false, error: undefined, skew: 0, ready: false };
 let previous: Map<string, ServerStats>[] = []; // the last two samples, by server
-const seen = new Map<string, Seen>();
+let seen: Seen[] = [];
 const listeners = new Set<() => void>();
 
 /**
@@ -127,9 +129,19 @@ function add({ servers, partial }: Stats, list: Server[]) {
   previous = [...previous.slice(-1), latest];
 
   const skew = servers.length ? Math.max(...servers.map((s) => s.at)) - Date.now() : samples.skew;
-  for (const [id, s] of seen) seen.set(id, { ...s, alive: false });
-  for (const s of list) seen.set(s.server, { ...s, stats: latest.get(s.server), alive: true });
-  samples = { series: { ...series }, servers: [...seen.values()], partial, error: undefined, skew, ready: true };
+  const now = Date.now();
+  const listed = list.map((s) => ({ ...s, stats: latest.get(s.server), alive: true, listed: now }));
+  seen = merge(seen, listed, now);
+  samples = { series: { ...series }, servers: seen, partial, error: undefined, skew, ready: true };
+}
+
+/**
+ * merge returns the listed servers, and those that were listed before and are still in the graphs.
+ */
+export function merge(before: Seen[], listed: Seen[], now: number): Seen[] {
+  const alive = new Set(listed.map((s) => s.server));
+  const gone = before.filter((s) => !alive.has(s.server) && now - s.listed < kept * interval);
+  return [...listed, ...gone.map((s) => ({ ...s, alive: false }))];
 }
 
 function push<T>(values: T[], value: T) {

@@ -67,17 +67,21 @@ async function openClient({ user, client, channels, info }) {
   return { ended, close: () => socket.destroy() };
 }
 
-/** inPage runs a test in a new page. It fails if the page logs an error or asks another host. */
-async function inPage(run, { key, width = 1280, colorScheme = "light" } = {}) {
+/**
+ * inPage runs a test in a new page. It fails if the page logs an error or asks another host. refused
+ * matches the URLs of calls that may fail.
+ */
+async function inPage(run, { key, width = 1280, colorScheme = "light", refused } = {}) {
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => {
-    // The browser logs every 401.
+    // The browser logs every 401, and other refusals.
     const refusedLogin = message.text().includes("401") && message.location().url.endsWith("/v1/self");
-    if (["error", "warning"].includes(message.type()) && !refusedLogin) problems.push(message.text());
+    const expected = refusedLogin || refused?.test(message.location().url);
+    if (["error", "warning"].includes(message.type()) && !expected) problems.push(message.text());
   });
   page.on("request", (request) => {
     if (!request.url().startsWith(base + "/")) problems.push(`asked ${request.url()}`);
@@ -285,6 +289,22 @@ test("every page fits a phone, in both color schemes", async () => {
     );
   }
 });
+
+test("a refused tail says why, and reads again when asked to", () =>
+  inPage(
+    async (page) => {
+      const error = { code: "forbidden", message: "The namespace has no history." };
+      await page.route("**/history?*", (route) => route.fulfill({ status: 403, json: { error } }));
+      await openPage(page, "channels/refused");
+      const tail = page.locator(".card").filter({ hasText: "Messages" });
+      await tail.getByText(error.message).waitFor();
+      await page.unroute("**/history?*");
+      await tail.getByRole("button", { name: "Try again" }).click();
+      await tail.getByText("No message is stored.").waitFor();
+      assert.equal(await tail.getByText(error.message).count(), 0);
+    },
+    { key: KEY_READ, refused: /\/history\?/ },
+  ));
 
 test("the seat map follows the seats", () =>
   inPage(

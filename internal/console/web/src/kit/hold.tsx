@@ -50,7 +50,7 @@ export function HoldPage({ name }: { name: string }) {
         </a>
       }
     >
-      <Problem error={error ?? state.error} retry={reload} />
+      <Problem error={error ?? state.error} retry={error ? reload : state.retry} />
       {!data && !error && <Loading />}
       {data && (
         <>

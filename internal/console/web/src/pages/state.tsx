@@ -15,7 +15,7 @@ const step = 50;
 export function StateFields({ channel }: { channel: string }) {
   const [prefix, setPrefix] = useState("");
   const [most, setMost] = useState(step);
-  const { data, error } = useLiveState(channel, useDelayed(prefix), most);
+  const { data, error, retry } = useLiveState(channel, useDelayed(prefix), most);
   const fields = Object.entries(data?.fields ?? {});
   return (
     <Card
@@ -34,7 +34,7 @@ export function StateFields({ channel }: { channel: string }) {
         )
       }
     >
-      <Problem error={error} />
+      <Problem error={error} retry={retry} />
       {!data && !error && <Loading />}
       {data && fields.length === 0 && (
         <Empty title={prefix ? "No field begins with this." : "The channel has no fields."}>

@@ -2,12 +2,11 @@
 // next message.
 import { useEffect, useState } from "preact/hooks";
 import { type Refusal, get, path, query } from "../api";
-import { toRefusal } from "../hooks";
 import type { History, State } from "../types";
+import { repeat, sleep } from "./repeat";
 
 const waitSeconds = 25;
 const pause = 300; // ms between two reads, however fast the channel changes
-const retryAfter = 2000; // ms
 
 /** loadState reads pages of a state until it has `most` fields. cursor is set if there are more. */
 async function loadState(channel: string, prefix: string, most: number, signal: AbortSignal): Promise<State> {
@@ -26,39 +25,30 @@ async function loadState(channel: string, prefix: string, most: number, signal: 
   return state;
 }
 
+/** LiveState is a state as it changes. After an error, data is the last that was read. */
+export interface LiveState {
+  data: State | undefined;
+  error: Refusal | undefined;
+  /** Reads again after the broker has refused it. */
+  retry: () => void;
+}
+
 /** useLiveState returns up to `most` fields whose names begin with prefix. */
-export function useLiveState(
-  channel: string,
-  prefix: string,
-  most: number,
-): { data: State | undefined; error: Refusal | undefined } {
+export function useLiveState(channel: string, prefix: string, most: number): LiveState {
   const [shown, setShown] = useState<{ data?: State; error?: Refusal }>({});
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const abort = new AbortController();
     const { signal } = abort;
-    const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-    const follow = async () => {
-      while (!signal.aborted) {
-        try {
-          const data = await loadState(channel, prefix, most, signal);
-          setShown({ data });
-          await get<History>(
-            path("channels", channel, "history") + query({ after: data.id, limit: 1, wait: waitSeconds }),
-            {
-              signal,
-              timeout: (waitSeconds + 15) * 1000,
-            },
-          );
-          await sleep(pause);
-        } catch (error) {
-          if (signal.aborted) return;
-          setShown((s) => ({ ...s, error: toRefusal(error) }));
-          await sleep(retryAfter);
-        }
-      }
+    const step = async () => {
+      const data = await loadState(channel, prefix, most, signal);
+      setShown({ data });
+      const changes = path("channels", channel, "history") + query({ after: data.id, limit: 1, wait: waitSeconds });
+      await get<History>(changes, { signal, timeout: (waitSeconds + 15) * 1000 });
+      await sleep(pause);
     };
-    void follow();
+    void repeat(signal, step, (error) => setShown(({ data }) => ({ ...(data && { data }), ...(error && { error }) })));
     return () => abort.abort();
-  }, [channel, prefix, most]);
-  return { data: shown.data, error: shown.error };
+  }, [channel, prefix, most, attempt]);
+  return { data: shown.data, error: shown.error, retry: () => setAttempt(attempt + 1) };
 }

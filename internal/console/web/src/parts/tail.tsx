@@ -2,36 +2,35 @@
 import { useEffect, useState } from "preact/hooks";
 import { Refusal, get, path, query } from "../api";
 import { plural, timeID } from "../format";
-import { toRefusal } from "../hooks";
 import { useSamples } from "../samples";
 import type { History } from "../types";
 import { MessageRow, type Row } from "./messages";
+import { repeat, sleep } from "./repeat";
 import { Badge, Card, Empty, Loading, Problem } from "./ui";
 
 const waitSeconds = 25;
 const shownRows = 200;
 const firstRows = 50;
 const pause = 250; // ms between two pages with messages, however fast the channel is
-const retryAfter = 2000; // ms
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function Tail({ channel }: { channel: string }) {
   const [rows, setRows] = useState<Row[]>();
   const [error, setError] = useState<Refusal>();
   const [paused, setPaused] = useState(false);
   const [held, setHeld] = useState<Row[]>([]);
+  const [attempt, setAttempt] = useState(0);
   const { skew } = useSamples();
 
   useEffect(() => {
     const abort = new AbortController();
+    setError(undefined);
     const add = (more: Row[]) => {
       setRows((r) => r ?? []); // the channel is read, even if it has no message
       setHeld((h) => [...h, ...more]);
     };
     void follow(channel, skew, abort.signal, add, setError);
     return () => abort.abort();
-  }, [channel]);
+  }, [channel, attempt]);
   // While the tail is paused, rows are held. The oldest ones give way.
   useEffect(() => {
     if (paused || held.length === 0) {
@@ -59,7 +58,7 @@ export function Tail({ channel }: { channel: string }) {
         </>
       }
     >
-      {error && <Problem error={error} />}
+      <Problem error={error} retry={() => setAttempt(attempt + 1)} />
       {!loaded && <Loading />}
       {loaded && newest.length === 0 && !error && (
         <Empty title="No message is stored.">New messages appear here as soon as they are pushed.</Empty>
@@ -85,8 +84,11 @@ export function Tail({ channel }: { channel: string }) {
   );
 }
 
-/** follow reads the last messages, and then each new one, until the signal aborts. */
-async function follow(
+/**
+ * follow reads the last messages, and then each new one, until the signal aborts or the broker
+ * refuses it.
+ */
+function follow(
   channel: string,
   skew: number,
   signal: AbortSignal,
@@ -94,29 +96,23 @@ async function follow(
   fail: (error?: Refusal) => void,
 ) {
   let after: number | undefined;
-  while (!signal.aborted) {
-    try {
-      if (after === undefined) {
-        const last = await lastMessages(channel, Date.now() + skew, signal);
-        add(last.messages.slice(-firstRows).map((message) => ({ kind: "message", message })));
-        after = last.id;
-      } else {
-        const page = await readHistory(channel, after, 1000, waitSeconds, signal);
-        const gap: Row[] = page.recovered ? [] : [{ kind: "gap", id: page.id }];
-        const messages: Row[] = page.messages.map((message) => ({ kind: "message", message }));
-        after = page.id;
-        if (gap.length + messages.length > 0) {
-          add([...gap, ...messages]);
-          await sleep(pause);
-        }
-      }
-      fail(undefined);
-    } catch (error) {
-      if (signal.aborted) return;
-      fail(toRefusal(error));
-      await sleep(retryAfter);
+  const step = async () => {
+    if (after === undefined) {
+      const last = await lastMessages(channel, Date.now() + skew, signal);
+      add(last.messages.slice(-firstRows).map((message) => ({ kind: "message", message })));
+      after = last.id;
+      return;
     }
-  }
+    const page = await readHistory(channel, after, 1000, waitSeconds, signal);
+    const gap: Row[] = page.recovered ? [] : [{ kind: "gap", id: page.id }];
+    const messages: Row[] = page.messages.map((message) => ({ kind: "message", message }));
+    after = page.id;
+    if (gap.length + messages.length > 0) {
+      add([...gap, ...messages]);
+      await sleep(pause);
+    }
+  };
+  return repeat(signal, step, fail);
 }
 
 const readHistory = (channel: string, after: number, limit: number, wait: number, signal: AbortSignal) =>
