@@ -9,3 +9,6 @@ func (b *Broker) TickSessions(n int) {
 	}
 	b.sessions.MarkAllDirty() // waits for all loops
 }
+
+// WatchCount returns the number of calls that wait for messages of a channel.
+func (b *Broker) WatchCount(channel string) int { return b.hub.WatchCount(channel) }

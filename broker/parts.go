@@ -93,7 +93,7 @@ func (b *Broker) newPusher() *delivery.Pusher {
 	o := b.opts
 	return delivery.New(delivery.Options{
 		Registry: o.Store.Registry, Queue: o.Store.Queue, States: o.Store.Queue, Self: b.ID, Live: b.Live,
-		Local: b.handleHint, Remote: b.sendHint, Stored: b.metrics.store,
+		Local: b.handleHint, Remote: b.sendHint, Appended: b.hub.Appended, Stored: b.metrics.store,
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
 		Lost:      func() { b.rebinding.request() },
 		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone,

@@ -28,13 +28,10 @@ func (i instance) tail(t *testing.T, path string) <-chan page {
 	return answer
 }
 
-// awaitBound waits until the calls that wait for a channel have bound it on n servers.
-func awaitBound(t *testing.T, i instance, channel string, n int) {
+// awaitWaits waits until n calls on a server wait for messages of a channel.
+func awaitWaits(t *testing.T, i instance, channel string, n int) {
 	t.Helper()
-	await.True(t, fmt.Sprintf("%d servers have the channel", n), func() bool {
-		_, c := i.call(t, "GET", "/v1/channels/"+channel, "")
-		return fmt.Sprint(c["servers"]) == fmt.Sprint(n)
-	})
+	await.True(t, fmt.Sprintf("%d calls wait", n), func() bool { return i.WatchCount(channel) == n })
 }
 
 // data returns the payloads of a page.
@@ -50,18 +47,25 @@ func (p page) data() (list []any) {
 // that passes on the id misses nothing.
 func TestHistoryWaits(t *testing.T) {
 	twoBrokers(t, func(t *testing.T, a, b instance) {
-		servers := 2
+		onA, onB := 2, 1
 		if a.ID() == b.ID() {
-			servers = 1
+			onA, onB = 3, 3
 		}
 		var id any = "0"
 		for n := range 3 {
 			path := fmt.Sprintf("/v1/channels/news/history?after=%v&wait=30", id)
 			calls := []<-chan page{a.tail(t, path), a.tail(t, path), b.tail(t, path)}
-			awaitBound(t, a, "news", servers)
+			awaitWaits(t, a, "news", onA)
+			awaitWaits(t, b, "news", onB)
+			if _, list := b.call(t, "GET", "/v1/channels", ""); fmt.Sprint(list["channels"]) != "[]" {
+				t.Errorf("while calls wait, the channels with subscribers are %v", list)
+			}
 			pushed := a.push(t, fmt.Sprintf(`{"channel":"news","data":%d}`, n))
 			for _, c := range calls {
 				p := <-c
+				if fmt.Sprint(pushed["servers"]) != "0" {
+					t.Errorf("the push reached %v servers, want none", pushed["servers"])
+				}
 				if p.status != http.StatusOK || fmt.Sprint(p.data()) != fmt.Sprint([]int{n}) || p.body["id"] != pushed["id"] ||
 					p.body["recovered"] != true || p.body["more"] != false {
 					t.Fatalf("after %v: %v", id, p)
@@ -175,7 +179,7 @@ func TestQueueReportsDrops(t *testing.T) {
 func TestWaitEndsWithTheServer(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Drain = testTimeout })
 	call := i.tail(t, "/v1/channels/news/history?wait=30")
-	awaitBound(t, i, "news", 1)
+	awaitWaits(t, i, "news", 1)
 	if err := i.stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,8 @@ type States interface {
 	StepStates(ctx context.Context, steps []queue.StateStep) []queue.Outcome[queue.Appended]
 }
 
-// Options configures a Pusher. All fields but Epoch, Keep, SetAckDeadline, States and FieldEnds are
-// required.
+// Options configures a Pusher. Required are all fields but Epoch, Keep, SetAckDeadline, Appended,
+// States and FieldEnds.
 type Options struct {
 	Registry Registry
 	Queue    Queue
@@ -59,6 +59,8 @@ type Options struct {
 	// SetAckDeadline makes the backend receive a webhook if a message is not acknowledged in time.
 	// Repeated calls for the same messages count once. Nil means that no push may set NotifyAfter.
 	SetAckDeadline func(ctx context.Context, d AckDeadline) error
+	// Appended is called with the id of each message of a channel that was stored. Nil means no call.
+	Appended func(channel string, id int64)
 	// States changes states without a push. Nil means that no caller uses StepStates.
 	States States
 	// FieldEnds makes the backend receive events about the fields of the channels for which
@@ -168,6 +170,9 @@ func (p *Pusher) announce(channel string, a queue.Appended, data []byte) (live i
 		return 0
 	}
 	p.recordStored(queueKey{peer.Channel, channel}, a.ID, a.Prev, a.Duplicate)
+	if p.opts.Appended != nil {
+		p.opts.Appended(channel, a.ID)
+	}
 	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inlineData(data, a.Duplicate)}
 	if state.IsEntry(hint.Data) {
 		hint.Kind = peer.ChannelEntry

@@ -84,6 +84,7 @@ func (c *Channel) finishBind(t *tail) {
 	c.loseFollowerLocked()
 	c.tail.Store(t)
 	c.bound.Store(true)
+	c.moveWatches()
 	if t.last > 0 && c.hub.opts.PositionTTL > 0 {
 		c.hub.positions.add(c)
 	}

@@ -40,8 +40,6 @@ type Channel struct {
 	followerAhead int64    // the id at which it began, until the tail reaches it; 0 afterwards
 	filterRefs    []int32  // subscriptions by index in filters
 
-	changed chan struct{} // closed when the tail gets another end; nil if no Watch waits
-
 	// filters are what subscribers see of the state, by Subscription.filter. They are replaced under
 	// mu; nil while no subscriber sees the state.
 	filters          atomic.Pointer[[]state.Filter]
@@ -117,7 +115,7 @@ func (c *Channel) extendLocked(t *tail, more []*dialect.Message) {
 	}
 	c.appendToFollowerLocked(more) // before a subscription begins after these messages
 	c.setTailLocked(t.extend(more))
-	c.notifyWatchesLocked()
+	c.moveWatches()
 	c.wake()
 }
 

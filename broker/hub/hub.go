@@ -57,6 +57,7 @@ type Hub struct {
 	loops       []loopState              // by loop.Index
 	scratch     []dialect.Batch          // by loop.Index; owned by the loop
 
+	watches   watches
 	deadlines *work.Deadlines
 	positions positionRefresh
 	clock     storeClock

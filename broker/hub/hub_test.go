@@ -41,17 +41,24 @@ type countingQueue struct {
 func (q *countingQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
 	q.mu.Lock()
 	q.reads++
-	fail, then := q.fail, q.afterRead
+	memory, fail, then := q.Memory, q.fail, q.afterRead
 	q.afterRead = nil
 	q.mu.Unlock()
 	if fail != nil {
 		return queue.Page{}, fail
 	}
-	page, err := q.Memory.ReadChannel(ctx, channel, after, limit)
+	page, err := memory.ReadChannel(ctx, channel, after, limit)
 	if then != nil {
 		then()
 	}
 	return page, err
+}
+
+// lose loses all messages.
+func (q *countingQueue) lose() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Memory = queue.NewMemory(queue.Options{}, nil)
 }
 
 func (q *countingQueue) setError(fail error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"switchboard/internal/await"
 	"switchboard/queue"
 )
 
@@ -27,22 +28,72 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// TestWatch: a Watch has the position at its begin, and learns of every later message without a
-// read of the store.
+// awaitClosed waits until a channel is closed.
+func awaitClosed(t *testing.T, c <-chan struct{}) {
+	t.Helper()
+	await.True(t, "the position changes", func() bool { return isClosed(c) })
+}
+
+// TestWatch: a Watch has the position at its begin, and learns of every later message. The registry
+// does not know it.
 func TestWatch(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	before := s.append("a", 2)
-	w := s.watch(t)
+	w, also := s.watch(t), s.watch(t)
 	last := before[1].ID
-	if w.Last() != last {
-		t.Fatalf("Last is %d, want %d", w.Last(), last)
+	if w.Last() != last || also.Last() != last || s.WatchCount("a") != 2 {
+		t.Fatalf("Last is %d and %d, want %d, in %d Watches", w.Last(), also.Last(), last, s.WatchCount("a"))
 	}
 	if !isClosed(w.Changed(before[0].ID)) {
 		t.Error("another position than Last has not changed")
 	}
+	for _, how := range []string{"stored here", "read from the store"} {
+		changed, second := w.Changed(last), also.Changed(last)
+		if isClosed(changed) {
+			t.Fatal("it changed without a message")
+		}
+		last = s.append("a", 1)[0].ID
+		if how == "stored here" {
+			s.Appended("a", last)
+			if !isClosed(changed) {
+				t.Error("a message that was stored here changes nothing")
+			}
+		}
+		awaitClosed(t, changed)
+		awaitClosed(t, second)
+		if w.Last() != last || also.Last() != last {
+			t.Errorf("%s: Last is %d and %d, want %d", how, w.Last(), also.Last(), last)
+		}
+		s.Appended("a", last-1) // late
+		if w.Last() != last {
+			t.Errorf("after a late message Last is %d, want %d", w.Last(), last)
+		}
+	}
+	servers, err := s.reg.ChannelServers(t.Context(), "a")
+	names, _, err2 := s.reg.Channels(t.Context(), "", "", 10)
+	if len(servers)+len(names)+s.ChannelCount() != 0 || err != nil || err2 != nil {
+		t.Errorf("a watched channel has the servers %v and is in the list %v: %v, %v", servers, names, err, err2)
+	}
+	w.Close()
+	also.Close()
+	if s.WatchCount("a") != 0 || s.watches.count.Load() != 0 {
+		t.Error("the channel is watched after Close")
+	}
+}
+
+// TestWatchWithSubscribers: while a channel has subscribers here, a Watch follows their hints, and
+// does not read the store.
+func TestWatchWithSubscribers(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	last := s.append("a", 1)[0].ID
+	early := s.watch(t)
+	defer early.Close()
+	_, sub, _ := s.subscribe("a", nil)
 	c, reads := s.Channel("a"), s.queue.readCount()
+	w := s.watch(t)
+	defer w.Close()
 	for range 3 {
-		changed, also := w.Changed(last), w.Changed(last)
+		changed, also := w.Changed(last), early.Changed(last)
 		if isClosed(changed) {
 			t.Fatal("it changed without a message")
 		}
@@ -53,45 +104,45 @@ func TestWatch(t *testing.T) {
 		}
 		last = next.ID
 	}
-	if n := s.queue.readCount() - reads; n != 0 {
-		t.Errorf("%d reads of the store while it waits", n)
+	if n := s.queue.readCount() - reads; n > 1 { // one may have been under way
+		t.Errorf("%d reads of the store", n)
 	}
-	second := s.watch(t)
-	if n := s.queue.readCount() - reads; n != 0 || second.Last() != last {
-		t.Errorf("a second Watch made %d reads, and Last is %d", n, second.Last())
-	}
-	second.Close()
 	changed := w.Changed(last)
-	s.append("a", 1) // without a hint
+	last = s.append("a", 1)[0].ID // without a hint
 	s.MarkAllDirty()
-	s.settle()
-	if !isClosed(changed) {
-		t.Error("a message without a hint changes nothing")
-	}
-	w.Close()
+	awaitClosed(t, changed)
+	s.do(func() { s.Unsubscribe(sub) })
 	s.Tick()
 	s.settle()
 	if s.Channel("a") != nil {
-		t.Error("the channel is held after Close")
+		t.Error("a Watch holds the channel")
 	}
-}
-
-// TestWatchOfATrimmedChannel: a position that the store no longer has is a change.
-func TestWatchOfATrimmedChannel(t *testing.T) {
-	s := newHarness(t, queue.Options{ChannelCap: 3})
+	changed = w.Changed(last)
 	s.append("a", 1)
-	w := s.watch(t)
-	defer w.Close()
-	changed := w.Changed(w.Last())
-	s.append("a", 9)
-	s.MarkAllDirty()
-	s.settle()
-	if !isClosed(changed) {
-		t.Error("the position is lost, and nothing has changed")
+	awaitClosed(t, changed)
+}
+
+// TestWatchOfALostPosition: a position that the store no longer has is a change.
+func TestWatchOfALostPosition(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	for _, subscribed := range []bool{false, true} {
+		last := s.append("a", 1)[0].ID
+		if subscribed {
+			s.subscribe("a", nil)
+		}
+		w := s.watch(t)
+		changed := w.Changed(last)
+		s.queue.lose()
+		s.MarkAllDirty()
+		awaitClosed(t, changed)
+		if w.Last() >= last {
+			t.Errorf("subscribed: %v: Last is %d, want less than %d", subscribed, w.Last(), last)
+		}
+		w.Close()
 	}
 }
 
-// TestWatchFails: a channel that cannot be bound is not held.
+// TestWatchFails: a channel that cannot be read is not watched.
 func TestWatchFails(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	down := errors.New("the store is down")
@@ -99,11 +150,8 @@ func TestWatchFails(t *testing.T) {
 	if _, err := s.Watch(t.Context(), "a"); !errors.Is(err, down) {
 		t.Fatalf("got %v", err)
 	}
-	s.queue.setError(nil)
-	s.Tick()
-	s.settle()
-	if s.Channel("a") != nil {
-		t.Error("the channel is held after an error")
+	if s.WatchCount("a") != 0 {
+		t.Error("the channel is watched after an error")
 	}
 }
 
