@@ -35,6 +35,7 @@ type cluster struct {
 // node is one broker.
 type node struct {
 	name, http, tcp string
+	redis           string // the URL of its Redis
 	process         *proc.Process
 }
 
@@ -43,10 +44,26 @@ type balancer func(c *cluster) *proc.Process
 
 func startCluster(t *testing.T, lb balancer) *cluster {
 	t.Helper()
+	c := newCluster(t)
+	c.startAll(lb)
+	return c
+}
+
+// newCluster returns a cluster of which only Redis runs.
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
 	c := &cluster{t: t, redis: redistest.Start(t), web: address(t), line: address(t), status: address(t)}
 	for i := range 3 {
-		n := &node{name: fmt.Sprintf("b%d", i+1), http: address(t), tcp: address(t)}
-		c.brokers = append(c.brokers, n)
+		c.brokers = append(c.brokers, &node{name: fmt.Sprintf("b%d", i+1), http: address(t), tcp: address(t), redis: c.redis.URL()})
+	}
+	return c
+}
+
+// startAll starts everything else, and waits until the load balancer serves.
+func (c *cluster) startAll(lb balancer) {
+	t := c.t
+	t.Helper()
+	for _, n := range c.brokers {
 		c.start(n)
 	}
 	c.run("janitor", "janitor", "--redis="+c.redis.URL(), "--http="+address(t))
@@ -67,7 +84,6 @@ func startCluster(t *testing.T, lb balancer) *cluster {
 		}
 		return nil
 	})
-	return c
 }
 
 func address(t *testing.T) string {
@@ -89,7 +105,7 @@ limits:
   channel_messages: 100000 # some clients are away for all of drain_time
 drain_time: 4s
 `)
-	n.process = c.run(n.name, "broker", "--config="+config, "--name="+n.name, "--redis="+c.redis.URL(), "--http="+n.http, "--tcp="+n.tcp)
+	n.process = c.run(n.name, "broker", "--config="+config, "--name="+n.name, "--redis="+n.redis, "--http="+n.http, "--tcp="+n.tcp)
 }
 
 // run starts a program of this repository.

@@ -198,11 +198,11 @@ func (c *cluster) wantEverywhere(all []*follower, brokers ...string) {
 	})
 }
 
-// wantNoNewConnections waits until HAProxy has noticed that a broker drains, and checks that it
-// gets no new connections.
+// wantNoNewConnections waits until HAProxy has noticed that a broker is not ready, and checks that
+// it gets no new connections.
 func (c *cluster) wantNoNewConnections(n *node, backend string) {
 	c.t.Helper()
-	await.True(c.t, "HAProxy sees that "+n.name+" drains", func() bool {
+	await.True(c.t, "HAProxy sees that "+n.name+" is not ready", func() bool {
 		return strings.Count(c.states(), backend+",DOWN") == 2
 	})
 	for i := range 6 {
