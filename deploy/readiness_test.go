@@ -103,8 +103,8 @@ func (r *relay) cut(cut bool) {
 }
 
 // TestBrokerWithoutRedis: one broker runs, but cannot reach Redis for some time. The load balancer
-// sends new clients and calls to the others, and uses the broker again afterwards. No client loses a
-// message.
+// sends new clients and calls to the others, and uses the broker again afterwards. No client loses
+// a message.
 func TestBrokerWithoutRedis(t *testing.T) {
 	for name, start := range map[string]balancer{"haproxy": haproxy, "nginx": nginx} {
 		t.Run(name, func(t *testing.T) {
