@@ -266,7 +266,7 @@ test("every page fits a phone, in both color schemes", async () => {
     "rooms/battle%3A7": "Members",
     holds: "play-7",
     "holds/play-7": "order-2",
-    boards: "1,500",
+    boards: "chess",
     "boards/chess": "1,500",
     accounts: "amy@example.com",
     scenes: "Which world?",

@@ -57,12 +57,12 @@ export function Boards() {
               <p>A board exists as soon as a pattern of the settings matches its name. Submit a score:</p>
               <Code
                 label="A score"
-                text={`curl ${location.origin}/v1/boards/chess/scores -d '{"player": "amy", "score": 1500}'`}
+                text={`curl ${location.origin}/v1/boards/chess/scores \\\n  -d '{"player": "amy", "score": 1500}'`}
               />
             </Empty>
           )}
           {data.boards.length > 0 && (
-            <Table caption="Boards" columns={["Board", "First", "+Score", "+Players", "Order?", "Season ends?"]}>
+            <Table caption="Boards" columns={["Board", "First?", "+Score?", "+Players", "Order?", "Season ends?"]}>
               {data.boards.map((b) => (
                 <tr key={b.board}>
                   <th scope="row">
@@ -70,14 +70,14 @@ export function Boards() {
                       {b.board}
                     </a>
                   </th>
-                  <td>
+                  <td class="wide">
                     {b.first && (
                       <a class="name" href={link("users", b.first.player)}>
                         {b.first.player}
                       </a>
                     )}
                   </td>
-                  <td class="num">{b.first && count(b.first.score)}</td>
+                  <td class="num wide">{b.first && count(b.first.score)}</td>
                   <td class="num">{count(b.count)}</td>
                   <td class="wide">{b.order === "asc" ? "lowest first" : "highest first"}</td>
                   <td class="wide">{b.ends && <At ms={b.ends} />}</td>

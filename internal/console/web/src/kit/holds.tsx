@@ -37,7 +37,7 @@ export function Holds() {
               <p>A resource is a show with seats, or a product with units. Create one:</p>
               <Code
                 label="A resource"
-                text={`curl -X PUT ${location.origin}/v1/holds/play-7 -d '{"seats": ["A1..A20", "B1..B20"]}'`}
+                text={`curl -X PUT ${location.origin}/v1/holds/play-7 \\\n  -d '{"seats": ["A1..A20", "B1..B20"]}'`}
               />
             </Empty>
           )}

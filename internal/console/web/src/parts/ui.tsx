@@ -91,8 +91,8 @@ export function Empty({ title, children }: Children & { title: string }) {
 export function Problem({ error, retry }: { error: Refusal | undefined; retry?: () => void }) {
   if (!error) return null;
   const hint =
-    error.status === 403
-      ? "The key of this session may not do that. Log in with a key that has the scope."
+    error.status === 403 && error.message.includes("scope")
+      ? "Log in with a key that has the scope."
       : error.code === "unreachable"
         ? "Check that the broker runs and that this page is still its own."
         : error.code === "unavailable"
