@@ -11,7 +11,7 @@
 //   - wire: an exchange of clients, a backend and a broker, in the notation of docs/protocol.md.
 //     The exchanges of a page run in order, with a broker of their own. Its configuration may be in
 //     testdata/wire. Answers are compared by their shape, and a number that a page shows twice is
-//     the same.
+//     the same. A GET is repeated until its answer is right, since lists follow after a moment.
 //   - yaml: loaded like a configuration of the broker or, by its name, of the janitor.
 //   - go: compiled, in a function if it is not a whole file.
 //   - js, ts, html: compiled by tsc with the types of the client.

@@ -48,9 +48,10 @@ type exchange struct {
 	broker    *proc.Process
 	http, tcp string // addresses of the broker
 	clients   map[string]textconn.Conn
-	calls     map[string]chan received // of those that wait for an answer, by caller
-	posts     chan post                // what the backend of the page has received
-	post      post                     // the one that the page has shown last
+	calls     map[string]chan received   // of those that wait for an answer, by caller
+	reads     map[string]func() received // repeat the last call, if it was a GET, by caller
+	posts     chan post                  // what the backend of the page has received
+	post      post                       // the one that the page has shown last
 }
 
 // received is a request or an answer.
@@ -104,7 +105,12 @@ func (e *exchange) run(ctx context.Context, s step) error {
 	case s.status != "":
 		select {
 		case answer := <-e.calls[s.who]:
-			return e.check(s, answer)
+			err := e.check(s, answer)
+			if again := e.reads[s.who]; err != nil && again != nil {
+				// Lists follow within about a second.
+				err = await.Success(ctx, func() error { return e.check(s, again()) })
+			}
+			return err
 		case <-ctx.Done():
 			return errors.New("no answer; is there a call before it?")
 		}
@@ -130,7 +136,11 @@ func (e *exchange) send(ctx context.Context, s step) error {
 		}
 		answer := make(chan received, 1)
 		e.calls[s.who] = answer
-		go func() { answer <- e.call(e.t.Context(), s, path, text) }()
+		call := func() received { return e.call(e.t.Context(), s, path, text) }
+		go func() { answer <- call() }()
+		if delete(e.reads, s.who); s.method == http.MethodGet {
+			e.reads[s.who] = call
+		}
 		return nil
 	}
 	if strings.HasPrefix(text, `{"type":"connect"`) {

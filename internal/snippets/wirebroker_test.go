@@ -22,7 +22,7 @@ import (
 // SECRET the secret of tokens.
 func newExchange(ctx context.Context, t *testing.T, page string) *exchange {
 	t.Helper()
-	e := &exchange{t: t, shape: make(shape), clients: make(map[string]textconn.Conn), calls: make(map[string]chan received), posts: make(chan post)}
+	e := &exchange{t: t, shape: make(shape), clients: make(map[string]textconn.Conn), calls: make(map[string]chan received), reads: make(map[string]func() received), posts: make(chan post)}
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.receive(ctx, w, r) }))
 	t.Cleanup(backend.Close)
 
