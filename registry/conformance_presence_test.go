@@ -60,6 +60,10 @@ func testRoster(t *testing.T, s store) {
 	}
 	want(t, []time.Time{after.Members[0].Since, after.Members[1].Since})(second.Since, nil)
 	want(t, []int{2, 1, 0})(s.RosterSizes(t.Context(), "news", []string{"a", "b", "c"}))
+	names := []string{"tv", "nobody", "pad"}
+	want(t, []bool{true, false, true})(s.RosterHas(t.Context(), "a", "news", names))
+	want(t, []bool{false, false, false})(s.RosterHas(t.Context(), "c", "news", names))
+	want(t, []bool{})(s.RosterHas(t.Context(), "a", "news", nil))
 }
 
 func testRosterGenerations(t *testing.T, s store) {

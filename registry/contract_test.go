@@ -36,6 +36,7 @@ type contract interface {
 	ChangePresence(ctx context.Context, server string, changes []RosterChange) []RosterOutcome
 	Roster(ctx context.Context, server, channel string) (Roster, error)
 	RosterPage(ctx context.Context, server, channel, cursor string, limit int) (members []Member, next string, err error)
+	RosterHas(ctx context.Context, server, channel string, clients []string) ([]bool, error)
 	RosterSizes(ctx context.Context, channel string, servers []string) ([]int, error)
 	WatchPresence(ctx context.Context, server, channel string) error
 	UnwatchPresence(ctx context.Context, server, channel string) error

@@ -93,6 +93,19 @@ func (m *Memory) RosterPage(ctx context.Context, server, channel, cursor string,
 	return members[:limit], members[limit-1].Client, nil
 }
 
+// RosterHas is like [Redis.RosterHas].
+func (m *Memory) RosterHas(_ context.Context, server, channel string, clients []string) ([]bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	has := make([]bool, len(clients))
+	if r := m.rosters[rosterKey{channel, server}]; r != nil {
+		for i, client := range clients {
+			_, has[i] = r.members[client]
+		}
+	}
+	return has, nil
+}
+
 // RosterSizes is like [Redis.RosterSizes].
 func (m *Memory) RosterSizes(_ context.Context, channel string, servers []string) ([]int, error) {
 	m.mu.Lock()

@@ -16,8 +16,13 @@ type Member struct {
 	Info   []byte    // a JSON object from its token or its connect, or nil
 	Since  time.Time // when it joined, on the store's clock; ignored in arguments
 	// Generation is the fencing token of the client's binding. A change with a lower one is ignored.
+	// AliasGeneration means that Client is an alias.
 	Generation int64
 }
+
+// AliasGeneration is the Generation of a member that stands for all clients of a user on a server,
+// under an alias in place of a client id. No client has it: generations are below it.
+const AliasGeneration = 1<<53 - 1
 
 // PresenceChange lists members that join and leave. A client is in one of the two lists at most.
 type PresenceChange struct {

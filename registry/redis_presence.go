@@ -148,6 +148,27 @@ func (r *Redis) scanRoster(ctx context.Context, server, channel, cursor string, 
 	return members, next, nil
 }
 
+// RosterHas returns for each of the clients whether it is in the server's roster of the channel.
+func (r *Redis) RosterHas(ctx context.Context, server, channel string, clients []string) ([]bool, error) {
+	has := make([]bool, len(clients))
+	if len(clients) == 0 {
+		return has, nil
+	}
+	args := make([]any, 0, 2+len(clients))
+	args = append(args, "hmget", r.keys.roster(channel, server))
+	for _, client := range clients {
+		args = append(args, client)
+	}
+	cmd := redis.NewSliceCmd(ctx, args...)
+	if err := r.pipe.Do(ctx, cmd); err != nil {
+		return nil, fmt.Errorf("roster of channel %s: %w", channel, err)
+	}
+	for i, value := range cmd.Val() {
+		has[i] = value != nil
+	}
+	return has, nil
+}
+
 // RosterSizes returns the number of members that each of the servers has in the channel.
 func (r *Redis) RosterSizes(ctx context.Context, channel string, servers []string) ([]int, error) {
 	sizes := make([]int, len(servers))
