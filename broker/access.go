@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -124,6 +125,14 @@ func (a *access) stateKeep(channel string) time.Duration {
 	return 0
 }
 
+// aliasField implements presence.Options.AliasField.
+func (a *access) aliasField(channel, user string) string {
+	if field := a.namespaces.Load().AliasField(channel); field != "" {
+		return namespace.FieldOf(field, user)
+	}
+	return ""
+}
+
 // fieldsGone reports whether the namespace of a channel asks for events when fields end.
 func (a *access) fieldsGone(channel string) bool {
 	r := a.namespaces.Load().For(channel)
@@ -143,10 +152,15 @@ func (b *Broker) Reload(o AccessOptions) error {
 			return err
 		}
 	}
+	before := b.access.namespaces.Load()
 	if err := b.access.replace(o); err != nil {
 		return err
 	}
 	b.sessions.Recheck()
+	after := b.access.namespaces.Load()
+	b.presence.AliasesChanged(slices.DeleteFunc(b.hub.ChannelNames(), func(channel string) bool {
+		return before.AliasField(channel) == after.AliasField(channel)
+	}))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"encoding/json"
 	"net/netip"
 	"time"
 
@@ -18,7 +19,9 @@ import (
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
 	"switchboard/broker/transport"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/queue"
 	"switchboard/registry"
 )
 
@@ -86,6 +89,7 @@ func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
 		Messages: b.native, PositionTTL: o.Timing.PositionTTL, Logger: b.log,
 		Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
 		Lost:    func(channel string, id int64) { b.confirmMessage(peer.Channel, channel, id) },
+		Changed: func(channel string, e *state.Entry) { b.presence.FieldsChanged(channel, e) },
 	})
 }
 
@@ -104,7 +108,8 @@ func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 	return presence.New(presence.Options{
 		Store: b.opts.Store.Registry, Pool: b.pool, Loops: loops, ServerID: b.ID, HoldsLease: b.membership.leased,
 		Notify: b.sendHint, Hold: b.hub.Hold, Messages: b.native,
-		Members:      func(channel string) []registry.Member { return b.sessions.Members(channel) },
+		Members:    func(channel string) []registry.Member { return b.sessions.Members(channel) },
+		AliasField: b.access.aliasField, Fields: b.readTexts,
 		LargeChannel: b.opts.Limits.LargeChannel, Logger: b.log,
 	})
 }
@@ -146,6 +151,28 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		s.Requests.Queues = o.Requests.Queues
 	}
 	return session.New(s)
+}
+
+// readTexts implements presence.Options.Fields.
+func (b *Broker) readTexts(ctx context.Context, reads []presence.FieldRead) {
+	list := make([]queue.StateRead, len(reads))
+	for i, r := range reads {
+		list[i] = queue.StateRead{Channel: r.Channel, Fields: r.Fields}
+	}
+	for i, o := range b.opts.Store.Queue.ReadStates(ctx, list) {
+		r := &reads[i]
+		texts := make(map[string]string, len(o.Value.Fields))
+		for _, f := range o.Value.Fields {
+			var text string
+			if json.Unmarshal(f.Value, &text) == nil {
+				texts[f.Name] = text
+			}
+		}
+		r.Texts, r.Err = make([]string, len(r.Fields)), o.Err
+		for k, field := range r.Fields {
+			r.Texts[k] = texts[field]
+		}
+	}
 }
 
 // publish implements session.Options.Publish.

@@ -8,7 +8,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Member is a client in the presence of a channel.
+// Member is a client in the presence of a channel. In a channel that shows aliases, such as a room,
+// Client is the alias of a user, and stands for all clients of the user; there is no User and Info.
 type Member = wire.Member
 
 // Presence reports the other clients that have entered or left a channel.
@@ -27,7 +28,7 @@ type Presence struct {
 // Here is what another client shows in a channel, see Client.ShowHere.
 type Here struct {
 	Channel string
-	Client  string
+	Client  string // see Member
 	User    string
 	Data    json.RawMessage // nil when the client no longer shows anything
 }

@@ -201,7 +201,7 @@ func (a api) presence(w http.ResponseWriter, r *http.Request) {
 		a.writeError(w, err)
 		return
 	}
-	answer := map[string]any{"channel": name, "count": page.Count, "clients": page.WireMembers()}
+	answer := map[string]any{"channel": name, "count": page.Count, "clients": page.BackendMembers()}
 	if page.Users >= 0 {
 		answer["users"] = page.Users
 	}

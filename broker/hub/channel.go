@@ -114,9 +114,22 @@ func (c *Channel) extendLocked(t *tail, more []*dialect.Message) {
 		}
 	}
 	c.appendToFollowerLocked(more) // before a subscription begins after these messages
-	c.setTailLocked(t.extend(more))
+	next := t.extend(more)
+	c.setTailLocked(next)
+	if next.changes && c.hub.opts.Changed != nil {
+		c.reportChanges(more)
+	}
 	c.moveWatches()
 	c.wake()
+}
+
+// reportChanges calls Options.Changed.
+func (c *Channel) reportChanges(more []*dialect.Message) {
+	for _, m := range more {
+		if m.Changes != nil {
+			c.hub.opts.Changed(c.Name, m.Changes.Entry)
+		}
+	}
 }
 
 // MarkDirty reports that the store may hold messages that the tail does not. It starts a drain.
@@ -186,6 +199,9 @@ func (c *Channel) applyPageLocked(from *tail, page queue.Page) {
 		// The store does not know the end of the tail: it was trimmed, or the store lost its last
 		// writes. Start again where the store says. Each subscriber detects its own gap in catchUp.
 		c.loseFollowerLocked()
+		if c.hub.opts.Changed != nil {
+			c.hub.opts.Changed(c.Name, nil)
+		}
 		now = &tail{base: page.From, last: page.From, lastMarker: page.LastMarker}
 		if from.last > page.Floor {
 			c.hub.opts.Lost(c.Name, from.last)

@@ -12,6 +12,7 @@ import (
 	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/broker/work"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -46,6 +47,10 @@ type Options struct {
 	Drained     func(lag time.Duration) // called after each drain; lag is the time since the drain was queued
 	// Lost is called when the store no longer has a message that it had.
 	Lost func(channel string, id int64)
+	// Changed is called with each new change of a channel's state, and with nil if changes may have
+	// been missed. The channel is locked: Changed must not block or call the hub. Nil means that it
+	// is not called.
+	Changed func(channel string, e *state.Entry)
 }
 
 // Hub holds the channels that have subscribers on this server.

@@ -59,7 +59,9 @@ type Rule struct {
 	// By is a field, such as $$user/{user}, whose value is shown as `by` of a client's change in place
 	// of the client's id. Then all clients that may read the state see `by`. The value is a JSON
 	// string; without the field, there is no `by`. Zero means the client's id, for clients that may
-	// see presence.
+	// see presence. The presence of the channels shows users in the same way: members and the here
+	// values have the field's value in place of the client's id, and neither user nor info. Clients of
+	// the same user are one member, and clients without the field are none.
 	By string
 	// FieldsGone sends the event fields_gone to the backend when fields end. Zero means no events.
 	FieldsGone bool
@@ -135,13 +137,13 @@ func (r *Rule) check() error {
 }
 
 // NeededField returns the field that must be live when a user publishes, or "".
-func (r *Rule) NeededField(user string) string { return fieldOfUser(r.Needs, user) }
+func (r *Rule) NeededField(user string) string { return FieldOf(r.Needs, user) }
 
 // ByField returns the field that is shown as the client of a change by a user, or "".
-func (r *Rule) ByField(user string) string { return fieldOfUser(r.By, user) }
+func (r *Rule) ByField(user string) string { return FieldOf(r.By, user) }
 
-// fieldOfUser returns the name of a field in which {user} stands for a user.
-func fieldOfUser(field, user string) string {
+// FieldOf returns the name of a field in which {user} stands for a user.
+func FieldOf(field, user string) string {
 	return strings.ReplaceAll(field, userPlaceholder, state.Escape(user))
 }
 

@@ -127,6 +127,14 @@ func (s *Set) For(channel string) *Rule {
 	return s.prefixes[""]
 }
 
+// AliasField returns the By of a channel with presence, or "".
+func (s *Set) AliasField(channel string) string {
+	if r := s.For(channel); r != nil && !r.NoPresence {
+		return r.By
+	}
+	return ""
+}
+
 // reason is why a subject may do an action, or may not.
 type reason uint8
 

@@ -32,9 +32,9 @@ type userCount struct {
 	expires time.Time
 }
 
-// countUsers returns how many different users the channel has on the servers. The number is at most
-// countTTL old. In a channel that is not large, a change in the number of clients causes a new
-// count.
+// countUsers returns how many different users the channel has on the servers, or how many aliases
+// if it shows them. The number is at most countTTL old. In a channel that is not large, a change in
+// the number of clients causes a new count.
 func (p *Presence) countUsers(ctx context.Context, channel string, servers []string, clients int) (int, error) {
 	key := channel + "\n" + strings.Join(servers, "\n") // a newline is in neither
 	if clients <= p.opts.LargeChannel {
@@ -105,7 +105,7 @@ func (p *Presence) runCount(c *userCount, channel string, servers []string) {
 
 // readUsers counts the users in the rosters.
 func (p *Presence) readUsers(ctx context.Context, channel string, servers []string) (int, error) {
-	users := map[string]struct{}{}
+	users, aliased := map[string]struct{}{}, p.showsAliases(channel)
 	for _, server := range servers {
 		for cursor, more := "", true; more; more = cursor != "" {
 			members, next, err := p.opts.Store.RosterPage(ctx, server, channel, cursor, countPageSize)
@@ -113,7 +113,10 @@ func (p *Presence) readUsers(ctx context.Context, channel string, servers []stri
 				return 0, err
 			}
 			for _, m := range members {
-				if m.User != "" {
+				switch {
+				case aliased && isAliasMember(m):
+					users[m.Client] = struct{}{}
+				case !aliased && m.User != "":
 					users[m.User] = struct{}{}
 				}
 			}

@@ -13,6 +13,18 @@
 // watchers receive the difference to the old view. So a watcher never receives the same join twice
 // and never misses a leave.
 //
+// # Aliases
+//
+// A namespace can have a field with an alias for each user, such as the number of a player. Its
+// channels show the alias in place of client ids:
+//
+//   - JoinAs notes a client of this server in the aliasTable. A write of the roster first reads the
+//     aliases that it does not know, and writes one member for each alias: see aliasChange. So the
+//     roster has no client ids, and the union of the rosters has each alias once.
+//   - FieldsChanged has the aliases read again that a change of the state concerns. A server with
+//     clients in a channel receives all its changes.
+//   - A View hides members that are no aliases. They are of servers with older access rules.
+//
 // # Here values
 //
 // A client can show a small value, such as a cursor, to the watchers of a channel. Values are soft

@@ -43,6 +43,8 @@ type hereChannel struct {
 	values  map[string]*hereValue // by client
 	removed bool                  // it is no longer in the table
 
+	holders map[string]hereHolder // the clients that have set the values of aliases; nil for none
+
 	unsent     []*hereValue // values of this server's clients that changed since the last send
 	newServers []string     // other servers that had no members at the last send: they get all values
 	timer      *time.Timer  // calls sendHere; nil before the first use
@@ -56,11 +58,17 @@ type hereChannel struct {
 	ticks int
 }
 
-// hereValue is the newest known value of one client in one channel. Generation and number order the
-// values of a client, wherever it is connected.
+// hereHolder is the connection that has set the value of an alias.
+type hereHolder struct {
+	client     string
+	generation int64
+}
+
+// hereValue is the newest known value of one client, or of one alias, in one channel. Generation
+// and number order the values of a client, wherever it is connected.
 type hereValue struct {
 	client     string
-	generation int64         // of the client's binding
+	generation int64         // of the client's binding; registry.AliasGeneration for an alias
 	number     int64         // grows with each value that is sent, also after an end
 	data       []byte        // compact JSON; nil if the value has ended
 	refreshed  time.Duration // when it was last sent or received, on the clock of hereTable

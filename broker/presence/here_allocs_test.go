@@ -70,7 +70,7 @@ func newHereBench(t testing.TB, n int) *hereBench {
 	for _, o := range b.watchers { // without the joins
 		o.messages, o.bytes = 0, 0
 	}
-	if err := b.LoadHere(t.Context(), testChannel); err != nil {
+	if err := b.LoadHere(t.Context(), testChannel, "user-000/tab"); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -135,7 +135,7 @@ func (h *hereChannel) tickLocked(v *View) {
 func (p *Presence) resendHere(channel string) {
 	ctx, cancel := p.context()
 	defer cancel()
-	err := p.LoadHere(ctx, channel)
+	err := p.loadMembers(ctx, channel)
 	h := p.lockHere(channel, false)
 	if h == nil {
 		return

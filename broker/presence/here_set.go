@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchboard/internal/wire"
+	"switchboard/registry"
 )
 
 // SetHere sets the value that a client of this server shows to the watchers of a channel. data is
@@ -12,11 +13,24 @@ import (
 // connection of the client has no effect.
 //
 // ready is false if nothing was done because LoadHere must be called first. The error is a
-// *wire.Error if the channel is large. SetHere does not call the store.
+// *wire.Error if the channel is large, or if it shows aliases and the client has none. SetHere does
+// not call the store.
+//
+// All clients with the same alias share one value.
 func (p *Presence) SetHere(channel, client string, generation int64, data []byte) (ready bool, err error) {
 	if data == nil {
 		p.EndHere(channel, client, generation)
 		return true, nil
+	}
+	holder := hereHolder{client, generation}
+	aliased := p.showsAliases(channel)
+	if aliased {
+		if client, ready = p.aliasOf(channel, client); !ready {
+			return false, nil
+		}
+		if generation = registry.AliasGeneration; client == "" {
+			return true, wire.Errorf(wire.Forbidden, "channel %s: the client is not shown there", channel)
+		}
 	}
 	h := p.lockHere(channel, false)
 	if h == nil {
@@ -39,7 +53,9 @@ func (p *Presence) SetHere(channel, client string, generation int64, data []byte
 		v.generation, v.data = generation, nil // drop the value of the older connection
 	}
 	if v.generation == generation {
-		h.changeLocked(v, data)
+		if h.changeLocked(v, data); aliased {
+			h.setHolderLocked(client, holder)
+		}
 		h.scheduleLocked(time.Until(h.lastSend.Add(hereInterval)))
 	}
 	return true, nil
@@ -53,15 +69,60 @@ func (p *Presence) EndHere(channel, client string, generation int64) {
 		return
 	}
 	defer h.mu.Unlock()
+	if alias, _ := p.aliasOf(channel, client); alias != "" {
+		holder := h.holders[alias]
+		if holder.client != client || holder.generation > generation {
+			return // another client of the user has set the value
+		}
+		client, generation = alias, registry.AliasGeneration
+	}
+	h.endLocked(client, generation)
+}
+
+// endHereOf ends the values of aliases that are no longer shown.
+func (p *Presence) endHereOf(channel string, left []registry.Member) {
+	if len(left) == 0 {
+		return
+	}
+	h := p.lockHere(channel, false)
+	if h == nil {
+		return
+	}
+	defer h.mu.Unlock()
+	for _, m := range left {
+		h.endLocked(m.Client, m.Generation)
+	}
+}
+
+// endLocked ends the value of a client or alias of this server, unless it is newer.
+func (h *hereChannel) endLocked(client string, generation int64) {
+	delete(h.holders, client)
 	if v := h.values[client]; v != nil && v.local && v.generation <= generation && v.latest() != nil {
 		h.changeLocked(v, nil)
 		h.scheduleLocked(0)
 	}
 }
 
-// LoadHere reads how many members a channel has, and on which servers. It calls the store, unless
-// the channel has watchers on this server, so do not call it on a loop.
-func (p *Presence) LoadHere(ctx context.Context, channel string) error {
+// setHolderLocked notes which client has set the value of an alias.
+func (h *hereChannel) setHolderLocked(alias string, holder hereHolder) {
+	if h.holders == nil {
+		h.holders = map[string]hereHolder{}
+	}
+	h.holders[alias] = holder
+}
+
+// LoadHere reads what SetHere needs: how many members a channel has, on which servers, and the
+// client's alias, if the channel shows aliases. It calls the store, so do not call it on a loop.
+func (p *Presence) LoadHere(ctx context.Context, channel, client string) error {
+	if err := p.loadAlias(ctx, channel, client); err != nil {
+		return err
+	}
+	return p.loadMembers(ctx, channel)
+}
+
+// loadMembers reads how many members a channel has, and on which servers. It calls the store,
+// unless the channel has watchers on this server.
+func (p *Presence) loadMembers(ctx context.Context, channel string) error {
 	h, v := p.lockHereAndView(channel, true)
 	if v != nil {
 		h.loadFromViewLocked(v)
@@ -90,7 +151,7 @@ func (p *Presence) LoadHere(ctx context.Context, channel string) error {
 	return nil
 }
 
-// loadFromViewLocked is LoadHere for a channel with watchers on this server.
+// loadFromViewLocked is loadMembers for a channel with watchers on this server.
 func (h *hereChannel) loadFromViewLocked(v *View) {
 	self := h.p.opts.ServerID()
 	h.loaded, h.clients, h.servers = time.Now(), len(v.members.clients), nil

@@ -40,6 +40,7 @@ func (v *hereValue) forgetShown() { v.shown, v.seq, v.message = false, 0, nil }
 
 // hereMessage returns the event with a member's value.
 func (v *View) hereMessage(m registry.Member, data json.RawMessage) *dialect.Message {
+	m = forClients(m)
 	return v.p.opts.Messages.Event(wire.Event{Type: wire.TypeHere, Channel: v.channel, Client: m.Client, User: m.User, Data: data})
 }
 
@@ -148,6 +149,10 @@ func (v *View) hereChanges(since, upTo int64) *hereChanges {
 // write writes to one watcher the changes that it does not know, without its own value.
 func (c *hereChanges) write(s *Subscription, upTo int64) {
 	known, self := s.hereSeq, s.watcher.Client()
+	if s.showsAliases() {
+		v := s.view.(*View)
+		self, _ = v.p.aliasOf(v.channel, self)
+	}
 	s.hereSeq = upTo
 	skip := func(change hereValue) bool { return change.seq <= known || change.client == self }
 	batch := &c.shared

@@ -14,7 +14,7 @@ func (n *node) show(client string, generation int64, value string) error {
 	if ready {
 		return err
 	}
-	n.w.check(n.LoadHere(n.w.t.Context(), testChannel))
+	n.w.check(n.LoadHere(n.w.t.Context(), testChannel, client))
 	if ready, err = n.SetHere(testChannel, client, generation, jsonOf(value)); !ready {
 		n.w.t.Error("a value is refused after LoadHere")
 	}

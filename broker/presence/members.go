@@ -68,6 +68,9 @@ func (s *memberSet) remove(m registry.Member) {
 // replace updates the data of a client. A client with another user counts as a leave and a join.
 func (s *memberSet) replace(before, now registry.Member) {
 	e := s.clients[now.Client]
+	if isAliasMember(now) && before.Since.Before(now.Since) {
+		now.Since = before.Since // of the first server with a client of the user
+	}
 	if e.member.User == now.User {
 		e.member = now
 		s.clients[now.Client] = e

@@ -25,9 +25,17 @@ type Page struct {
 // WireMembers converts the members to the form that clients receive, with their here values.
 func (p Page) WireMembers() []wire.Member { return withHere(p.Members, p.here) }
 
+// BackendMembers is WireMembers for the backend: it also sees the users that have aliases.
+func (p Page) BackendMembers() []wire.Member {
+	return addHere(wireMembers(p.Members, func(m registry.Member) registry.Member { return m }), p.here)
+}
+
 // withHere is WireMembers with the members' here values, which may be nil.
 func withHere(members []registry.Member, here []json.RawMessage) []wire.Member {
-	list := WireMembers(members)
+	return addHere(WireMembers(members), here)
+}
+
+func addHere(list []wire.Member, here []json.RawMessage) []wire.Member {
 	for i, data := range here {
 		list[i].Here = data
 	}
@@ -50,9 +58,17 @@ func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) 
 	for _, n := range sizes {
 		page.Count += n
 	}
-	if cursor == "" {
-		if page.Users, err = p.countUsers(ctx, channel, servers, page.Count); err != nil {
+	aliased := p.showsAliases(channel)
+	if cursor == "" || aliased {
+		users, err := p.countUsers(ctx, channel, servers, page.Count)
+		if err != nil {
 			return Page{}, err
+		}
+		if aliased { // the rosters of several servers may have the same alias
+			page.Count = users
+		}
+		if cursor == "" {
+			page.Users = users
 		}
 	}
 	page.Members, page.Next, err = p.readPage(ctx, channel, servers, cursor, limit)
@@ -172,6 +188,7 @@ func (p *Presence) readPage(ctx context.Context, channel string, servers []strin
 	if limit <= 0 {
 		return nil, "", nil
 	}
+	aliased := p.showsAliases(channel)
 	within, at, found := strings.Cut(cursor, "@")
 	if cursor != "" && !found {
 		return nil, "", registry.ErrBadCursor
@@ -188,6 +205,11 @@ func (p *Presence) readPage(ctx context.Context, channel string, servers []strin
 			if err != nil {
 				return nil, "", err
 			}
+			if aliased {
+				if members, err = p.newAliases(ctx, channel, servers[:i], members); err != nil {
+					return nil, "", err
+				}
+			}
 			list = append(list, members...)
 			if len(list) < limit && rest != "" {
 				within = rest
@@ -203,4 +225,29 @@ func (p *Presence) readPage(ctx context.Context, channel string, servers []strin
 		}
 	}
 	return list, "", nil
+}
+
+// newAliases returns the members that are aliases and that none of the servers has.
+func (p *Presence) newAliases(
+	ctx context.Context, channel string, servers []string, members []registry.Member,
+) ([]registry.Member, error) {
+	members = onlyAliases(members)
+	for _, server := range servers {
+		names := make([]string, len(members))
+		for i, m := range members {
+			names[i] = m.Client
+		}
+		known, err := p.opts.Store.RosterHas(ctx, server, channel, names)
+		if err != nil {
+			return nil, err
+		}
+		kept := members[:0]
+		for i, m := range members {
+			if !known[i] {
+				kept = append(kept, m)
+			}
+		}
+		members = kept
+	}
+	return members, nil
 }

@@ -21,6 +21,7 @@ type pendingRoster struct {
 	channel string
 	changes []memberChange // in order; none if rewrite is set
 	rewrite bool           // the store's roster is unknown: read it and write the difference
+	aliases bool           // the aliases of the channel have changed, or must be read
 	failed  bool           // the next tick tries again
 	release func()         // releases the channel, which must stay bound until then
 }
@@ -37,8 +38,11 @@ func (p *Presence) Join(channel string, m registry.Member) {
 }
 
 // Leave removes a client of this server from the channel, and ends the value that it shows there. A
-// newer connection of the same client stays.
+// newer connection of the same client stays. Leave also undoes JoinAs.
 func (p *Presence) Leave(channel, client string, generation int64) {
+	if p.leaveAlias(channel, client, generation) {
+		return
+	}
 	p.addChange(channel, memberChange{registry.Member{Client: client, Generation: generation}, false})
 	p.EndHere(channel, client, generation)
 }
@@ -126,7 +130,7 @@ func (p *Presence) continueLocked() {
 // of its own.
 func (p *Presence) rewriteRoster(r *pendingRoster) {
 	p.mu.Lock()
-	r.rewrite, r.changes = false, nil
+	r.rewrite, r.aliases, r.changes = false, false, nil
 	p.mu.Unlock()
 	batch := []*rosterWrite{{pending: r, rewrite: true}}
 	p.storeBatch(batch)
@@ -151,7 +155,7 @@ func (p *Presence) takeBatchLocked() (batch []*rosterWrite) {
 		}
 		batch = append(batch, &rosterWrite{pending: r, changes: r.changes})
 		members += len(r.changes)
-		r.changes = nil
+		r.changes, r.aliases = nil, false
 	}
 	return batch
 }
@@ -164,7 +168,7 @@ func (p *Presence) finishBatchLocked(batch []*rosterWrite) {
 		case b.err != nil:
 			failed = b.err
 			r.rewrite, r.failed, r.changes = true, true, nil // some of it may have been written
-		case len(r.changes) > 0 || r.rewrite:
+		case len(r.changes) > 0 || r.rewrite || r.aliases:
 			p.enqueueLocked(r)
 		default:
 			delete(p.pending, r.channel)

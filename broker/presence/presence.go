@@ -25,6 +25,7 @@ type Store interface {
 	UnwatchPresence(ctx context.Context, server, channel string) error
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 	RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]registry.Member, string, error)
+	RosterHas(ctx context.Context, server, channel string, clients []string) ([]bool, error)
 	RosterSizes(ctx context.Context, channel string, servers []string) ([]int, error)
 	Lease(ctx context.Context, server string) (registry.Server, bool, error)
 	User(ctx context.Context, user string) ([]registry.Binding, error)
@@ -43,6 +44,11 @@ type Options struct {
 	Notify     func(server string, h peer.Hint)       // sends a hint to another server; it may be lost
 	Hold       func(channel string) func()            // keeps the channel bound until the returned function is called
 	Members    func(channel string) []registry.Member // the channel's members on this server; not called on a loop
+	// AliasField returns the field of a channel with what a user's clients are shown as, or "" if
+	// clients are shown by their ids. Nil means that all are.
+	AliasField func(channel, user string) string
+	// Fields answers reads, all at once. It is required if there is an AliasField.
+	Fields func(ctx context.Context, reads []FieldRead)
 	// LargeChannel is the number of clients above which a channel's changes are coalesced to one
 	// event per second, and no here values are sent. Zero means 200.
 	LargeChannel int
@@ -57,8 +63,9 @@ type Presence struct {
 	opts Options
 	live atomic.Pointer[map[string]bool] // servers that hold a lease, by id; never changed in place
 
-	counts userCounts
-	here   hereTable
+	counts  userCounts
+	here    hereTable
+	aliases aliasTable
 
 	mu            sync.Mutex                // guards the fields below
 	pending       map[string]*pendingRoster // rosters that differ from the store's, by channel

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"switchboard/registry"
 )
@@ -39,6 +40,8 @@ type View struct {
 	recorded     []rosterUpdate     // the updates since recording began
 	members      memberSet
 
+	aliased atomic.Bool // the channel shows aliases; set under mu
+
 	hereForgotten int64 // the newest end of a here value that was forgotten: see hereTTL
 
 	perLoop allWatchers // not guarded by mu: each loop uses its own entry
@@ -72,6 +75,7 @@ func (p *Presence) getOrCreate(channel string) *View {
 			rosters: map[string]*roster{}, seenVersions: map[string]int64{}, dirty: map[string]bool{},
 			perLoop: make(allWatchers, len(p.opts.Loops)), members: newMemberSet(p.opts.LargeChannel),
 		}
+		v.aliased.Store(p.showsAliases(channel))
 		p.views[channel] = v
 	}
 	v.refs++
@@ -195,6 +199,7 @@ func (v *View) applyLocked(u rosterUpdate) {
 
 // applyChangeLocked applies a change to a server's roster and publishes it.
 func (v *View) applyChangeLocked(server string, version int64, c registry.PresenceChange) {
+	c = v.hide(c)
 	r := v.rosters[server]
 	newServer := r == nil || len(r.members) == 0
 	if r == nil {

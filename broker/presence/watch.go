@@ -13,7 +13,8 @@ import (
 
 // Watcher is the connection that receives joins and leaves. All methods are called on its loop.
 type Watcher interface {
-	// Client returns the client's id. A watcher does not receive its own joins and leaves.
+	// Client returns the client's id. A watcher does not receive its own joins and leaves. In a
+	// channel that shows aliases it does receive those of its alias, since it has it only at times.
 	Client() string
 	// Backlogged reports whether an earlier write has not been sent completely.
 	Backlogged() bool
@@ -79,6 +80,12 @@ func (s *Subscription) Start() {
 		s.known.seq = seq
 		s.watcher.Send(event)
 	}
+}
+
+// showsAliases reports whether s watches a channel that shows aliases.
+func (s *Subscription) showsAliases() bool {
+	v, ok := s.view.(*View)
+	return ok && v.aliased.Load()
 }
 
 // Close ends the subscription. It runs on the watcher's loop.
@@ -199,7 +206,8 @@ func (n notification) differsFor(k knowledge, self string) bool {
 
 // newNotification returns the notification of one join or leave.
 func (v *View) newNotification(kind string, m registry.Member, info json.RawMessage) notification {
-	event := wire.Event{Type: kind, Channel: v.channel, User: m.User, Client: m.Client, Info: info}
+	shown := forClients(m)
+	event := wire.Event{Type: kind, Channel: v.channel, User: shown.User, Client: shown.Client, Info: info}
 	return notification{message: v.p.opts.Messages.Event(event), client: m.Client}
 }
 
@@ -246,6 +254,9 @@ func (l *loopWatchers) deliver(list []notification, seq int64) {
 // write writes to one watcher. known is what it knew before.
 func (l *loopWatchers) write(s *Subscription, list []notification, known knowledge, shared *dialect.Batch) {
 	self := s.watcher.Client()
+	if s.showsAliases() {
+		self = "" // the watcher receives the joins and leaves of its alias
+	}
 	if slices.ContainsFunc(list, func(n notification) bool { return n.differsFor(known, self) }) {
 		shared = ownBatch(list, known, self)
 	}
@@ -274,9 +285,13 @@ func ownBatch(list []notification, known knowledge, self string) *dialect.Batch 
 }
 
 // WireMembers converts members to the form that clients receive.
-func WireMembers(members []registry.Member) []wire.Member {
+func WireMembers(members []registry.Member) []wire.Member { return wireMembers(members, forClients) }
+
+// wireMembers is WireMembers for readers that see each member as shown returns it.
+func wireMembers(members []registry.Member, shown func(registry.Member) registry.Member) []wire.Member {
 	list := make([]wire.Member, len(members))
 	for i, m := range members {
+		m = shown(m)
 		list[i] = wire.Member{Client: m.Client, User: m.User, Info: m.Info}
 		if !m.Since.IsZero() {
 			list[i].Since = m.Since.UnixMilli()

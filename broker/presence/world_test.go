@@ -34,6 +34,8 @@ type world struct {
 
 	mu          sync.Mutex // guards losingHints, and rng while the servers run
 	losingHints bool       // hints are lost
+	// aliases are the aliases by user; nil if clients are shown by their ids. Guarded by mu.
+	aliases map[string]string
 }
 
 // node is one server. The test changes it only while no goroutine of the servers runs.
@@ -66,7 +68,7 @@ func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 			Messages: native.New(0),
 			Store:    faultyStore{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.serverID, HoldsLease: n.leased,
 			Notify: n.notify, Members: n.listMembers, LargeChannel: large,
-			Hold: func(string) func() { return func() {} },
+			Hold: func(string) func() { return func() {} }, AliasField: w.aliasField, Fields: n.readAliases,
 		})
 		w.nodes[id] = n
 		w.live[id] = true
@@ -174,7 +176,11 @@ func (n *node) join(client, user string, generation int64) {
 	n.members[client] = m
 	n.mu.Unlock()
 	for _, channel := range testChannels {
-		n.Join(channel, m)
+		if field := n.w.aliasField(channel, user); field != "" {
+			n.JoinAs(channel, field, m)
+		} else {
+			n.Join(channel, m)
+		}
 	}
 }
 

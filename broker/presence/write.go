@@ -3,6 +3,7 @@ package presence
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 
 	"switchboard/registry"
@@ -22,16 +23,7 @@ func (p *Presence) storeBatch(batch []*rosterWrite) {
 	ctx, cancel := p.context()
 	defer cancel()
 	server := p.opts.ServerID()
-	for _, b := range batch {
-		if !b.rewrite {
-			b.rest = presenceChange(b.changes)
-			continue
-		}
-		var stored registry.Roster
-		if stored, b.err = p.opts.Store.Roster(ctx, server, b.pending.channel); b.err == nil {
-			b.rest = difference(stored.Members, p.opts.Members(b.pending.channel)) // these include all pending changes
-		}
-	}
+	p.prepareWrites(ctx, server, batch)
 	// A call that failed may have changed a roster in the store without a hint. So a rewrite is
 	// always published, even if nothing is left to write.
 	for first := true; p.storeParts(ctx, server, batch, first); first = false {
@@ -53,6 +45,43 @@ func (p *Presence) storeBatch(batch []*rosterWrite) {
 		}
 	}
 	wg.Wait()
+}
+
+// prepareWrites sets what each of the writes has to change in the store.
+func (p *Presence) prepareWrites(ctx context.Context, server string, batch []*rosterWrite) {
+	aliased := p.withAliases(batch)
+	failed := p.readAliases(ctx, aliased)
+	for _, b := range batch {
+		channel := b.pending.channel
+		hasAliases := slices.Contains(aliased, channel)
+		switch b.err = failed[channel]; {
+		case b.err != nil:
+		case b.rewrite:
+			var stored registry.Roster
+			if stored, b.err = p.opts.Store.Roster(ctx, server, channel); b.err != nil {
+				continue
+			}
+			members := p.aliasMembers(channel)
+			if !hasAliases {
+				members = p.opts.Members(channel) // these include all pending changes
+			}
+			b.rest = difference(stored.Members, members)
+		case hasAliases: // changes may have clients that joined before the access rules changed
+			b.rest = p.aliasChange(channel)
+		default:
+			b.rest = presenceChange(b.changes)
+		}
+	}
+}
+
+// withAliases returns the channels of a batch that show aliases.
+func (p *Presence) withAliases(batch []*rosterWrite) (channels []string) {
+	for _, b := range batch {
+		if p.showsAliases(b.pending.channel) {
+			channels = append(channels, b.pending.channel)
+		}
+	}
+	return channels
 }
 
 // storeParts writes the next part of each roster and reports whether there was any. In the first

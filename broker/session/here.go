@@ -31,8 +31,9 @@ func (s *Session) here(req wire.Request) {
 
 // loadHere does the work of Session.here for a channel whose members must be read first.
 func (s *Session) loadHere(req wire.Request, data []byte) {
+	client := s.client
 	call(s, func() (struct{}, error) {
-		return struct{}{}, s.m.opts.Presence.LoadHere(s.m.storeContext(), req.Channel)
+		return struct{}{}, s.m.opts.Presence.LoadHere(s.m.storeContext(), req.Channel, client)
 	}, func(_ struct{}, err error) {
 		if s.state == closed {
 			return

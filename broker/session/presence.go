@@ -24,10 +24,19 @@ func (s *Session) member() registry.Member {
 	return m
 }
 
-// joinPresence makes the session a member of the channel, if the channel has presence.
+// joinPresence makes the session a member of the channel, if the channel has presence. In a channel
+// that shows aliases, only users can be members.
 func (s *Session) joinPresence(sub *hub.Subscription) {
-	if s.m.opts.Presence != nil && sub != &s.allSub && s.m.opts.Access.hasPresence(sub.Channel.Name) {
-		s.m.opts.Presence.Join(sub.Channel.Name, s.member())
+	if s.m.opts.Presence == nil || sub == &s.allSub {
+		return
+	}
+	channel := sub.Channel.Name
+	switch r := s.m.opts.Access.Namespaces().For(channel); {
+	case r == nil || r.NoPresence:
+	case r.By == "":
+		s.m.opts.Presence.Join(channel, s.member())
+	case s.user() != "":
+		s.m.opts.Presence.JoinAs(channel, r.ByField(s.user()), s.member())
 	}
 }
 
@@ -78,30 +87,54 @@ func (s *Session) presence(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	limit, i := cmp.Or(req.Limit, maxPresence), s.watches().index(req.Channel)
+	limit, i, client := cmp.Or(req.Limit, maxPresence), s.watches().index(req.Channel), s.client
 	if i < 0 {
-		call(s, func() (presence.Page, error) {
-			return s.m.opts.Presence.Page(s.m.storeContext(), req.Channel, req.Cursor, limit)
-		}, func(page presence.Page, err error) { s.sendPresence(req, page, err) })
+		call(s, func() (memberPage, error) {
+			alias, err := s.m.alias(req.Channel, client)
+			if err != nil {
+				return memberPage{}, err
+			}
+			page, err := s.m.opts.Presence.Page(s.m.storeContext(), req.Channel, req.Cursor, limit)
+			return memberPage{page, alias}, err
+		}, func(p memberPage, err error) { s.sendPresence(req, p, err) })
 		return
 	}
 	// The pages and the joins and leaves of a watcher come from the same view.
 	sub := s.watches()[i].sub
-	call(s, func() (struct{}, error) {
-		return struct{}{}, sub.DropExpired(s.m.storeContext())
-	}, func(_ struct{}, err error) {
-		var page presence.Page
-		if err == nil {
-			page, err = sub.Page(req.Cursor, limit)
+	call(s, func() (*wire.StateEvent, error) {
+		alias, err := s.m.alias(req.Channel, client)
+		if err != nil {
+			return nil, err
 		}
-		s.sendPresence(req, page, err)
+		return alias, sub.DropExpired(s.m.storeContext())
+	}, func(alias *wire.StateEvent, err error) {
+		p := memberPage{alias: alias}
+		if err == nil {
+			p.Page, err = sub.Page(req.Cursor, limit)
+		}
+		s.sendPresence(req, p, err)
 	})
 }
 
+// memberPage is a page of a channel's members for one client.
+type memberPage struct {
+	presence.Page
+	alias *wire.StateEvent // how the client is shown; nil in a channel that shows client ids
+}
+
+// alias returns how a client is shown in a channel, or nil if by its id.
+func (m *Manager) alias(channel, client string) (*wire.StateEvent, error) {
+	alias, shows, err := m.opts.Presence.Alias(m.storeContext(), channel, client)
+	if err != nil || !shows {
+		return nil, err
+	}
+	return &wire.StateEvent{Alias: &alias}, nil
+}
+
 // sendPresence sends a page of a channel's members.
-func (s *Session) sendPresence(req wire.Request, page presence.Page, err error) {
+func (s *Session) sendPresence(req wire.Request, page memberPage, err error) {
 	clients := page.WireMembers()
-	e := wire.Event{Type: wire.TypePresence, Ref: req.Ref, Channel: req.Channel, Clients: &clients, Next: page.Next, Count: &page.Count}
+	e := wire.Event{Type: wire.TypePresence, Ref: req.Ref, Channel: req.Channel, Clients: &clients, Next: page.Next, Count: &page.Count, StateEvent: page.alias}
 	if page.Users >= 0 {
 		e.Users = &page.Users
 	}

@@ -78,7 +78,10 @@ export declare class Channel<Data = Json, Fields extends object = Record<string,
         limit?: number;
         state?: boolean | string;
     }): Promise<History<Data>>;
-    /** Reads a page of the clients in the channel, without a subscription. */
+    /**
+     * Reads a page of the clients in the channel, without a subscription. In a channel that shows aliases, `alias` is that of
+     * this client, or empty.
+     */
     presence(options?: {
         limit?: number;
         cursor?: string | undefined;
@@ -87,6 +90,7 @@ export declare class Channel<Data = Json, Fields extends object = Record<string,
         count: number;
         users?: number;
         next?: string;
+        alias?: string;
     }>;
     /** Reads a page of the fields, without a subscription. */
     readState(options?: {

@@ -179,12 +179,15 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     return { messages: (m.messages ?? []) as Stored<Data>[], more: !!m.more, recovered: m.recovered !== false };
   }
 
-  /** Reads a page of the clients in the channel, without a subscription. */
+  /**
+   * Reads a page of the clients in the channel, without a subscription. In a channel that shows aliases, `alias` is that of
+   * this client, or empty.
+   */
   async presence(
     options: { limit?: number; cursor?: string | undefined } = {},
-  ): Promise<{ clients: Member[]; count: number; users?: number; next?: string }> {
+  ): Promise<{ clients: Member[]; count: number; users?: number; next?: string; alias?: string }> {
     const m = await this._ask({ type: "presence", ...options });
-    return { clients: m.clients ?? [], count: m.count ?? 0, users: m.users!, next: m.next! };
+    return { clients: m.clients ?? [], count: m.count ?? 0, users: m.users!, next: m.next!, alias: m.alias! };
   }
 
   /** Reads a page of the fields, without a subscription. */

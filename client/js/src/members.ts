@@ -20,7 +20,7 @@ const readAll = 1000;
 /** The delay in ms after which members that may be wrong are read again. All clients see that at the same time. */
 const readAgainAfter = () => 5000 + 10_000 * Math.random();
 
-/** Members is a live map of the clients in a channel, by client id. */
+/** Members is a live map of the clients in a channel, by client id, or by alias in a channel that shows aliases. */
 export class Members extends Emitter<MemberEvents> {
   /** The number of clients. */
   count = 0;
@@ -56,6 +56,7 @@ export class Members extends Emitter<MemberEvents> {
   /**
    * @internal Reads all pages, and then applies the events that arrived meanwhile. The broker may answer before it has
    * stored that this client is a member, and sends a client no event about itself: then it reads again after `delay` ms.
+   * In a channel that shows aliases, the broker does send the join of this client's alias.
    */
   async _read(delay = 50): Promise<void> {
     this._stop();
@@ -63,11 +64,13 @@ export class Members extends Emitter<MemberEvents> {
     const map = new Map<string, Member>();
     let complete = true;
     let count = 0;
+    let ids = false; // the channel shows client ids, and no aliases
     try {
       for (let cursor: string | undefined; ;) {
         const page = await this._channel.presence({ cursor });
         for (const m of page.clients) map.set(m.client, m);
         count = page.count;
+        ids = page.alias === undefined;
         cursor = page.next;
         if (!cursor) break;
         if (count > readAll) {
@@ -90,7 +93,7 @@ export class Members extends Emitter<MemberEvents> {
     this._replace(map, count, complete);
     for (const event of events) this._apply(event);
     const { _sb } = this._channel;
-    if (!complete || map.has(_sb.client!) || delay >= 5000) return;
+    if (!complete || !ids || map.has(_sb.client!) || delay >= 5000) return;
     clearTimeout(this._timer);
     this._timer = setTimeout(() => _sb._isConnected && void this._read(2 * delay), delay); // else it reads when it subscribes
   }

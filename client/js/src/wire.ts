@@ -69,6 +69,7 @@ export interface Changes {
 
 /** A client in the presence of a channel. */
 export interface Member {
+  /** In a channel that shows aliases, such as a room, the alias of a user: of all its clients. There is no user or info. */
   client: string;
   user?: string;
   info?: Json;
@@ -99,6 +100,7 @@ export interface Incoming extends Omit<Member, "client">, Changes {
   recovered?: boolean;
   data?: Json;
   by?: string;
+  alias?: string;
   messages?: Stored[];
   more?: boolean;
   first?: boolean;

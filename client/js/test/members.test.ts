@@ -113,6 +113,27 @@ test("pages without this client are read again", async () => {
   assert.equal(socket.types, "");
 });
 
+test("in a channel with aliases, pages without this client are complete", async () => {
+  const { sb, socket } = await connected();
+  const { channel, members, seen } = await watched(sb);
+  socket.answer("presence", { type: "presence", count: 1, clients: [{ client: "1" }], alias: "" });
+  await settle();
+  tick(5000);
+  assert.equal(socket.types, "");
+  socket.receive({ type: "join", channel: "c", client: "2" }); // this client has an alias now
+  assert.deepEqual(
+    [seen, names(members)],
+    [
+      ["+1", "+2"],
+      ["1", "2"],
+    ],
+  );
+  const page = channel.presence();
+  await settle();
+  socket.answer("presence", { type: "presence", count: 2, clients: [{ client: "1" }, { client: "2" }], alias: "2" });
+  assert.equal((await page).alias, "2");
+});
+
 test("here sends the newest value every 50 ms, and again after a reconnect", async () => {
   const { sb, socket } = await connected();
   const { channel } = await watched(sb);
