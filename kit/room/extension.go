@@ -49,7 +49,7 @@ func newRule(name string, m Mode) namespace.Rule {
 	}
 	return namespace.Rule{
 		Name: name, Subscribe: namespace.Users, Publish: namespace.Users, History: namespace.Users, State: namespace.Users,
-		NoPresence: true, HistoryAge: m.HistoryAge, StateKeep: namespace.KeepForever, Grace: m.Grace,
+		Presence: namespace.Users, HistoryAge: m.HistoryAge, StateKeep: namespace.KeepForever, Grace: m.Grace,
 		Needs: groupUser + "{user}", By: groupUser + "{user}",
 		Fields: append([]namespace.FieldRule{own}, shared...),
 	}
