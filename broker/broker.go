@@ -41,6 +41,7 @@ type Broker struct {
 	pusher      *delivery.Pusher
 	states      *snapshot.Snapshots // of channels
 	presence    *presence.Presence
+	online      onlineUsers
 	selfTest    *selfTest
 	metrics     *metrics
 

@@ -21,6 +21,7 @@ const (
 	callAs         = "as"         // call a method of an extension in the name of a client
 	callDescribe   = "describe"   // describe a client's connection
 	callStats      = "stats"      // return the numbers of the server
+	callUsers      = "users"      // summarize the users of the server
 )
 
 // callTimeout bounds a call to another server while a backend waits for it.
@@ -55,6 +56,7 @@ func (b *Broker) handleCalls(links *peer.Links) {
 	})
 	links.HandleCall(callDescribe, b.describeCall)
 	links.HandleCall(callStats, b.statsCall)
+	links.HandleCall(callUsers, b.usersCall)
 	links.HandleCall(callReply, func(_ context.Context, body json.RawMessage) (any, error) {
 		var r replyCall
 		err := json.Unmarshal(body, &r)

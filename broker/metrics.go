@@ -39,6 +39,7 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registerGauges(auto, b)
 	registerKeyGauges(auto, b.opts)
+	r.MustRegister(onlineCollector{b})
 	counter := func(name, help string) prometheus.Counter {
 		return auto.NewCounter(prometheus.CounterOpts{Name: "switchboard_" + name, Help: help})
 	}

@@ -68,6 +68,9 @@ type Cluster interface {
 	// Stats returns the numbers of the live servers. partial is true if a server did not answer; it
 	// is missing then.
 	Stats(ctx context.Context) (list []Stats, partial bool)
+	// OnlineUsers counts the users that are online, each once. It returns false if a live server has
+	// not yet said which users it has.
+	OnlineUsers(ctx context.Context) (UserCount, bool)
 	// Connection describes the client's connection on server, or returns nil if there is none.
 	Connection(ctx context.Context, server, client string) (*Connection, error)
 	// Reply sends the backend's reply to the client on server. It reports whether the client is there.

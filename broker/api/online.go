@@ -58,6 +58,12 @@ func (a api) describeClient(ctx context.Context, client string) (any, error) {
 	return answer, nil
 }
 
+// UserCount is the number of users that are online, each counted once.
+type UserCount struct {
+	Users int
+	Exact bool // otherwise an estimate, see package sketch
+}
+
 // onlineUser is a user in an answer.
 type onlineUser struct {
 	User    string   `json:"user"`
@@ -80,6 +86,11 @@ func (a api) onlineUsers(w http.ResponseWriter, r *http.Request) {
 		connections += s.Connections
 	}
 	answer["count"], answer["connections"] = count, connections
+	if r.URL.Query().Get("cursor") == "" {
+		if c, known := a.Cluster.OnlineUsers(r.Context()); known {
+			answer["distinct"], answer["exact"] = c.Users, c.Exact
+		}
+	}
 	if limit > 0 {
 		ids := make([]string, len(servers))
 		for i, s := range servers {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"sync"
 
 	"switchboard/internal/wire"
@@ -113,6 +114,24 @@ func (c *localClients) userCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.users)
+}
+
+// sessions returns the open sessions. It copies a table of pointers: at a million sessions, that
+// holds the lock for about a millisecond.
+func (c *localClients) sessions() []*Session {
+	c.mu.Lock()
+	size := len(c.open.slots)
+	c.mu.Unlock()
+	for {
+		list := make([]*Session, size) // without the lock
+		c.mu.Lock()
+		if size = len(c.open.slots); size == len(list) {
+			copy(list, c.open.slots)
+			c.mu.Unlock()
+			return slices.DeleteFunc(list, func(s *Session) bool { return s == nil })
+		}
+		c.mu.Unlock()
+	}
 }
 
 // beginBind notes that the client is about to be bound. From then on hints for it are remembered.

@@ -129,6 +129,15 @@ func (m *Manager) Counts() (connections, users int) {
 	return int(accepted - closed), m.clients.userCount()
 }
 
+// EachUser calls f with the user of each open session that has one, so with some users repeatedly.
+func (m *Manager) EachUser(f func(user string)) {
+	for _, s := range m.clients.sessions() {
+		if user := s.user(); user != "" {
+			f(user)
+		}
+	}
+}
+
 // Accepted returns the number of connections since the start, and how many of them have ended.
 func (m *Manager) Accepted() (accepted, closed int64) {
 	closed = m.removed.Load() // first, so that it is never higher than accepted

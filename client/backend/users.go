@@ -35,11 +35,16 @@ type OnlineUser struct {
 
 // UserPage is a page of the users that are online. A page may have no users although more follow.
 type UserPage struct {
-	Count       int          `json:"count"` // users of all servers; a user on two servers counts twice
-	Connections int          `json:"connections"`
-	Users       []OnlineUser `json:"users"`
-	Cursor      string       `json:"cursor,omitempty"` // of the next page, "" for the last one
-	Partial     bool         `json:"partial,omitempty"`
+	Count       int `json:"count"` // users of all servers; a user on two servers counts twice
+	Connections int `json:"connections"`
+	// Distinct is the number of users, each counted once, a few seconds old. Only the first page has
+	// it. Nil means that it is not known yet: a server has just started, or is of an older version.
+	Distinct *int `json:"distinct,omitempty"`
+	// Exact says that Distinct is exact. Otherwise it is an estimate with a standard error of 0.8 %.
+	Exact   bool         `json:"exact,omitempty"`
+	Users   []OnlineUser `json:"users"`
+	Cursor  string       `json:"cursor,omitempty"` // of the next page, "" for the last one
+	Partial bool         `json:"partial,omitempty"`
 }
 
 // Users returns users that are online.

@@ -56,10 +56,15 @@ export declare class Backend {
         channels: StoredFields[];
     }>;
     user(user: string): Promise<UserInfo>;
-    /** The users that are online. */
+    /**
+     * The users that are online. `count` counts a user on two servers twice. `distinct`, of the first page, counts it once; if it
+     * is not `exact`, with a standard error of 0.8 %.
+     */
     users(query?: Page): Promise<{
         count: number;
         connections: number;
+        distinct?: number;
+        exact?: boolean;
         users: {
             user: string;
             clients: string[];
