@@ -80,6 +80,7 @@ const kit: Calls<Kit> = {
   holdsOf: [["r", "u"]],
   submit: [["b", { player: "p", score: 1 }]],
   removePlayer: [["b", "p", { season: "s" }]],
+  boards: [[page]],
   board: [["b", { offset: 1, limit: 1, season: "s" }]],
   around: [["b", "p", { limit: 1, season: "s" }]],
   rank: [["b", "p", { season: "s" }]],
