@@ -1,17 +1,8 @@
 package api
 
 import (
-	"encoding/json"
-	"slices"
-	"strconv"
-
 	"switchboard/internal/payload"
-	"switchboard/internal/wire"
 )
-
-// maxScanned is the most members of an object, or names of a list, that scanPush reads. It compares
-// each name with those before it.
-const maxScanned = 64
 
 // scanPush reads the usual forms of a push from s into req: one target, data, and a change of
 // fields. A change of one field takes 0.2 us and 3 allocations, instead of 2.8 us and 29 with
@@ -42,24 +33,26 @@ func scanMember(s *payload.Scanner, name string, req *pushRequest) (ok bool) {
 	case "key":
 		req.Key, ok = scanString(s)
 	case "data":
-		req.Data, ok = scanValue(s)
+		req.Data, ok = s.Raw()
 	case "durable":
-		req.Durable, ok = scanBool(s)
+		req.Durable, ok = s.Bool()
 	case "ttl":
-		req.TTL, ok = scanNumber(s)
+		var ttl float64
+		ttl, ok = s.Number()
+		req.TTL = &ttl
 	case "set":
-		req.Set, ok = scanValues(s)
+		req.Set, ok = s.Values()
 	case "del":
-		req.Del, ok = scanNames(s)
+		req.Del, ok = s.Texts()
 	case "add":
-		req.Add, ok = scanValues(s)
+		req.Add, ok = s.Values()
 	case "touch":
-		req.Touch, ok = scanNames(s)
+		req.Touch, ok = s.Texts()
 	case "if":
-		req.If, ok = scanValues(s)
+		req.If, ok = s.Values()
 	case "own":
 		var own bool
-		own, ok = scanBool(s)
+		own, ok = s.Bool()
 		req.Own = &own
 	}
 	return ok
@@ -68,55 +61,4 @@ func scanMember(s *payload.Scanner, name string, req *pushRequest) (ok bool) {
 func scanString(s *payload.Scanner) (string, bool) {
 	text, ok := s.Text()
 	return string(text), ok
-}
-
-func scanValue(s *payload.Scanner) (json.RawMessage, bool) {
-	value, _, ok := s.Value()
-	return value, ok
-}
-
-func scanBool(s *payload.Scanner) (value, ok bool) {
-	text, _, _ := s.Value()
-	return string(text) == "true", string(text) == "true" || string(text) == "false"
-}
-
-// scanNumber reads a number. strconv refuses values of all other kinds.
-func scanNumber(s *payload.Scanner) (*float64, bool) {
-	text, _, _ := s.Value()
-	n, err := strconv.ParseFloat(string(text), 64)
-	return &n, err == nil
-}
-
-// scanValues reads an object that has at least one member and no name twice.
-func scanValues(s *payload.Scanner) (list wire.Values, ok bool) {
-	for before := byte('{'); len(list) < maxScanned; before = ',' {
-		name, ok := s.Field(before)
-		if !ok || slices.ContainsFunc(list, func(v wire.Value) bool { return v.Name == string(name) }) {
-			return nil, false
-		}
-		value, ok := scanValue(s)
-		if !ok {
-			return nil, false
-		}
-		list = append(list, wire.Value{Name: string(name), JSON: value})
-		if s.Take('}') {
-			return list, true
-		}
-	}
-	return nil, false
-}
-
-// scanNames reads a list of at least one name.
-func scanNames(s *payload.Scanner) (list nameList, ok bool) {
-	for before := byte('['); len(list) < maxScanned && s.Take(before); before = ',' {
-		name, ok := scanString(s)
-		if !ok {
-			return nil, false
-		}
-		list = append(list, name)
-		if s.Take(']') {
-			return list, true
-		}
-	}
-	return nil, false
 }

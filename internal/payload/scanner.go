@@ -9,7 +9,8 @@ import "unicode/utf8"
 type Scanner struct {
 	text    []byte
 	at      int
-	depth   int    // how many lists and objects are open
+	depth   int    // how many lists and objects of a value are open
+	outer   int    // how many are open around the values, see Within
 	objects uint64 // a stack of bits, the innermost lowest: 1 for an open object, 0 for an open list
 	bits    byte   // the bitwise OR of all bytes in strings
 	compact bool   // no white space was skipped
@@ -17,6 +18,10 @@ type Scanner struct {
 
 // NewScanner returns a Scanner at the start of text.
 func NewScanner(text []byte) Scanner { return Scanner{text: text} }
+
+// Within sets how many lists and objects are open around the values that Value, Raw and Values read
+// from now on. They count for MaxDepth.
+func (s *Scanner) Within(levels int) { s.outer = levels }
 
 // Left returns how many bytes have not been read.
 func (s *Scanner) Left() int { return len(s.text) - s.at }
@@ -82,8 +87,8 @@ func (s *Scanner) Integer() (v int64, ok bool) {
 	return v, c != '.' && c != 'e' && c != 'E'
 }
 
-// Value reads any value of UTF-8 that is nested no deeper than MaxDepth. compact reports that
-// there is no white space between its tokens. The value shares the memory of the text.
+// Value reads any value of UTF-8 that is nested no deeper than MaxDepth, see Within. compact
+// reports that there is no white space between its tokens. The value shares the memory of the text.
 func (s *Scanner) Value() (value []byte, compact, ok bool) {
 	s.peek()
 	from := s.at
@@ -148,7 +153,7 @@ func (s *Scanner) begin() bool {
 }
 
 func (s *Scanner) open(object bool) bool {
-	if s.depth++; s.depth > MaxDepth {
+	if s.depth++; s.depth+s.outer > MaxDepth {
 		return false
 	}
 	s.objects <<= 1

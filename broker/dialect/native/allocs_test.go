@@ -13,6 +13,7 @@ func hot() []allocs.Case {
 	connect := []byte(`{"type":"connect","ref":1,"client":"phone","instance":"app","attempt":3,"after":735325130218600}`)
 	subscribe := []byte(`{"type":"subscribe","ref":2,"channel":"news","after":735325130218600}`)
 	ack := []byte(`{"type":"ack","id":735325130218600}`)
+	change := []byte(`{"type":"publish","channel":"room:7","set":{"p/1/pos":{"x":123456,"y":654321}}}`)
 	data := []byte(`{"type":"chat","from":"alice","text":"a message of an ordinary size, about ninety bytes"}`)
 	id, queued := int64(735325130218600), 0
 	connected := wire.Event{Type: wire.TypeConnected, Ref: wire.RefOf(1), Client: "phone", Server: "b1-7f3a", Ping: 25, Queued: &queued, ID: &id}
@@ -28,6 +29,7 @@ func hot() []allocs.Case {
 		allocs.Of("decode connect", 3, decode(connect)),     // client, instance, after
 		allocs.Of("decode subscribe", 2, decode(subscribe)), // channel, after
 		allocs.Of("decode ack", 0, decode(ack)),
+		allocs.Of("decode a change of a field", 5, decode(change)), // channel, Change, and the list, the name and the value of set
 		allocs.Of("encode connected", 0, func() { d.sockets.AppendEvent(buf, connected) }),
 		allocs.Of("encode a message of the client queue", 0, func() { d.sockets.AppendEvent(buf, message) }),
 		allocs.Of("make a message of a channel", 1, func() { d.Message("news", id, data) }),

@@ -1,18 +1,24 @@
 package native
 
 import (
+	"bytes"
+	"encoding/json"
+
 	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
-// scan decodes a request that is one object with known fields only. Each value must be an integer,
-// or a string without escapes. scan returns false for any other text, valid or not; encoding/json
-// then decides. A `connect` takes 0.6 instead of 2.5 µs, and three allocations instead of nine.
+// scan decodes a request that is one object with known members only, as most are written: without
+// escapes in strings, and without null. scan returns false for any other text, valid or not;
+// encoding/json then decides. A `connect` takes 0.6 instead of 2.5 µs, and three allocations
+// instead of nine. A change of one field takes 0.35 instead of 7.4 µs, and 5 allocations instead of
+// 27.
 func scan(r *wire.Request, raw []byte) bool {
 	s := payload.NewScanner(raw)
+	s.Within(1)
 	for prefix := byte('{'); ; prefix = ',' {
 		name, ok := s.Field(prefix)
-		if !ok || !scanField(r, name, &s) {
+		if !ok || !scanMember(r, string(name), &s) {
 			return false
 		}
 		if s.Take('}') {
@@ -21,9 +27,9 @@ func scan(r *wire.Request, raw []byte) bool {
 	}
 }
 
-// scanField decodes the value of the field called name.
-func scanField(r *wire.Request, name []byte, s *payload.Scanner) (ok bool) {
-	switch string(name) {
+// scanMember decodes the value of the member called name.
+func scanMember(r *wire.Request, name string, s *payload.Scanner) (ok bool) {
+	switch name {
 	case "type":
 		var value []byte
 		value, ok = s.Text()
@@ -53,8 +59,80 @@ func scanField(r *wire.Request, name []byte, s *payload.Scanner) (ok bool) {
 		r.After = &after
 	case "id":
 		r.ID, ok = s.Integer()
+	case "presence":
+		r.Presence, ok = s.Bool()
+	case "data":
+		r.Data, ok = copyOf(s)
+	case "method":
+		r.Method, ok = textOf(s)
+	case "state", "held", "key", "durable":
+		ok = scanStateRequest(r, name, s)
+	default:
+		ok = scanChange(r, name, s)
 	}
 	return ok
+}
+
+// scanStateRequest decodes a member of wire.StateRequest.
+func scanStateRequest(r *wire.Request, name string, s *payload.Scanner) (ok bool) {
+	if r.StateRequest == nil {
+		r.StateRequest = new(wire.StateRequest)
+	}
+	switch name {
+	case "state": // a prefix is left to encoding/json
+		ok, _ = s.Bool()
+		r.State = new(wire.Selector)
+	case "held":
+		r.Held, ok = s.Bool()
+	case "key":
+		r.Key, ok = textOf(s)
+	case "durable":
+		r.Durable, ok = s.Bool()
+	}
+	return ok
+}
+
+// scanChange decodes a member of wire.Change. It leaves an unknown member to encoding/json.
+func scanChange(r *wire.Request, name string, s *payload.Scanner) (ok bool) {
+	if r.Change == nil {
+		r.Change = new(wire.Change)
+	}
+	switch name {
+	case "set":
+		r.Set, ok = copiesOf(s)
+	case "del":
+		r.Del, ok = s.Texts()
+	case "add":
+		r.Add, ok = copiesOf(s)
+	case "touch":
+		r.Touch, ok = s.Texts()
+	case "if":
+		r.If, ok = copiesOf(s)
+	case "ttl":
+		var ttl float64
+		ttl, ok = s.Number()
+		r.TTL = &ttl
+	case "own":
+		var own bool
+		own, ok = s.Bool()
+		r.Own = &own
+	}
+	return ok
+}
+
+// copyOf returns a copy of the next value.
+func copyOf(s *payload.Scanner) (json.RawMessage, bool) {
+	value, ok := s.Raw()
+	return bytes.Clone(value), ok
+}
+
+// copiesOf returns the members of the next object, with copies of their values.
+func copiesOf(s *payload.Scanner) (wire.Values, bool) {
+	list, ok := s.Values()
+	for i := range list {
+		list[i].JSON = bytes.Clone(list[i].JSON)
+	}
+	return list, ok
 }
 
 // textOf returns the next string.
@@ -72,6 +150,10 @@ func typeOf(t []byte) string {
 		return wire.TypeSubscribe
 	case wire.TypeUnsubscribe:
 		return wire.TypeUnsubscribe
+	case wire.TypePublish:
+		return wire.TypePublish
+	case wire.TypeRequest:
+		return wire.TypeRequest
 	case wire.TypeAck:
 		return wire.TypeAck
 	case wire.TypePing:
