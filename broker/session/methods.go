@@ -160,13 +160,13 @@ func (s *Session) errorEvent(ref wire.Ref, err error) wire.Event {
 // refuseMethodChange is refuseChange for the change of a method. It shows no fields if err does not
 // tell their channel, because the rights depend on the channel.
 func (s *Session) refuseMethodChange(ref wire.Ref, refusal *state.Refusal, err error) {
-	answer := wire.Request{Ref: ref}
+	channel := ""
 	if of, ok := errors.AsType[*ChannelError](err); ok {
-		answer.Channel = of.Channel
+		channel = of.Channel
 	} else {
 		hidden := *refusal
 		hidden.Fields = nil
 		refusal = &hidden
 	}
-	s.refuseChange(answer, refusal)
+	s.refuseChange(ref, channel, refusal)
 }

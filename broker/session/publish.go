@@ -12,13 +12,19 @@ import (
 	"switchboard/queue"
 )
 
-// publish stores a client's message to a channel.
+// publish stores a client's message to a channel, or changes its state.
 func (s *Session) publish(req wire.Request) {
 	rule := s.m.opts.Access.Namespaces().For(req.Channel)
 	if req.Change != nil || rule != nil && rule.Needs != "" {
 		s.publishChange(req)
-		return
+	} else {
+		s.publishMessage(req, rule)
 	}
+}
+
+// publishMessage stores a message of a client that changes no state. rule is that of the channel,
+// nil for none.
+func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 	err := checkChannel(req)
 	if err == nil {
 		err = s.permissions().check(namespace.Publish, req.Channel)
@@ -47,11 +53,12 @@ func (s *Session) publish(req wire.Request) {
 		Channel: req.Channel, Data: data, Key: key, Durable: isDurable(req),
 		ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0,
 	}
+	ref := req.Ref // the function below must not refer to req, which would move it to the heap
 	callIn(s.publishPool(req), s, func() (Published, error) {
 		return s.m.opts.Publish(s.m.storeContext(), p)
 	}, func(r Published, err error) {
-		err = s.countPublished(req.Channel, r, err)
-		s.answerPublished(req, r, err)
+		err = s.countPublished(p.Channel, r, err)
+		s.answerPublished(ref, p.Channel, r, err)
 	})
 }
 
@@ -76,8 +83,8 @@ func (s *Session) publishPool(req wire.Request) *work.Pool {
 
 // answerPublished answers a publish with its result r, or with err. If the message is stored and no
 // replica confirmed it in time, the error has the result too.
-func (s *Session) answerPublished(req wire.Request, r Published, err error) {
-	e := wire.Event{Type: wire.TypePublished, Ref: req.Ref, Channel: req.Channel, ID: &r.ID}
+func (s *Session) answerPublished(ref wire.Ref, channel string, r Published, err error) {
+	e := wire.Event{Type: wire.TypePublished, Ref: ref, Channel: channel, ID: &r.ID}
 	if numbers := state.ShowNumbers(r.Numbers); numbers != nil {
 		e.StateEvent = &wire.StateEvent{Fields: numbers}
 	}

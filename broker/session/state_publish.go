@@ -44,6 +44,7 @@ func (s *Session) publishChange(req wire.Request) {
 		o = s.ensureOwnership(req.Channel)
 		o.beginUpdate()
 	}
+	ref := req.Ref // the functions below must not refer to req, which would move it to the heap
 	callIn(s.publishPool(req), s, func() (Published, error) {
 		r, err := s.m.opts.Publish(s.m.storeContext(), p)
 		if o != nil {
@@ -54,12 +55,12 @@ func (s *Session) publishChange(req wire.Request) {
 		if o != nil {
 			s.dropUnusedOwnership(o)
 		}
-		err = s.countPublished(req.Channel, r, err)
+		err = s.countPublished(p.Channel, r, err)
 		if refusal, ok := errors.AsType[*state.Refusal](err); ok && s.state != closed {
-			s.refuseChange(req, refusal)
+			s.refuseChange(ref, p.Channel, refusal)
 			return
 		}
-		s.answerPublished(req, r, err)
+		s.answerPublished(ref, p.Channel, r, err)
 	})
 }
 
@@ -96,22 +97,22 @@ func (s *Session) buildUpdate(req wire.Request) (*state.Update, error) {
 
 // refuseChange answers a publish whose update was refused. A client that may read the state also
 // receives the current values of the fields.
-func (s *Session) refuseChange(req wire.Request, refusal *state.Refusal) {
-	if rule := s.permissions().rules.For(req.Channel); rule != nil && rule.Needs != "" && refusal.Field == rule.NeededField(s.user()) {
+func (s *Session) refuseChange(ref wire.Ref, channel string, refusal *state.Refusal) {
+	if rule := s.permissions().rules.For(channel); rule != nil && rule.Needs != "" && refusal.Field == rule.NeededField(s.user()) {
 		s.m.opts.Metrics.Refused(namespace.Publish.String())
-		s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "channel %s: only its members may publish", req.Channel))
+		s.refuse(ref, wire.Errorf(wire.Forbidden, "channel %s: only its members may publish", channel))
 		return
 	}
 	var filter state.Filter
-	if sub := s.stateSubscription(req.Channel); sub != nil {
+	if sub := s.stateSubscription(channel); sub != nil {
 		filter = sub.Filter()
-	} else if p := s.permissions(); p.rules.Allows(p.subject, namespace.State, req.Channel) {
+	} else if p := s.permissions(); p.rules.Allows(p.subject, namespace.State, channel) {
 		filter.State = true
 	}
 	shown := refusal.Show(filter, 0)
 	s.chargeMessages(len(shown.Fields) >> 10) // the publish has paid for the first KiB
 	s.send(wire.Event{
-		Type: wire.TypeError, Ref: req.Ref, Code: string(refusal.Err.Code), Message: refusal.Err.Message,
+		Type: wire.TypeError, Ref: ref, Code: string(refusal.Err.Code), Message: refusal.Err.Message,
 		StateEvent: shown,
 	})
 }
