@@ -4,11 +4,10 @@ import (
 	"sync/atomic"
 
 	"switchboard/internal/state"
-	"switchboard/internal/wire"
 )
 
 // Changes are the changes of a channel's state in a message. Subscribers with different filters
-// receive different parts of them. A part is a message of its own, with Event set. It is made on
+// receive different parts of them. A part is a message of its own, with State set. It is made on
 // first use, and all connections share it.
 type Changes struct {
 	Entry     *state.Entry // nil if it cannot be decoded
@@ -56,16 +55,14 @@ func (m *Message) Shown(filter state.Filter, maker Maker) *Message {
 func (m *Message) part(filter state.Filter, maker Maker) *Message {
 	if entry := m.Changes.Entry; entry != nil {
 		if shown := entry.Show(filter); shown != nil {
-			id := m.ID
-			return maker.Event(wire.Event{Type: wire.TypeMessage, Channel: m.Channel, ID: &id, Data: m.Data, StateEvent: shown})
+			return maker.Part(m.Channel, m.ID, m.Data, shown)
 		}
 	}
 	switch {
 	case !m.IsEmpty():
 		return m
 	case filter.State && m.Changes.Position:
-		id := m.ID
-		return maker.Event(wire.Event{Type: wire.TypeMessage, Channel: m.Channel, ID: &id})
+		return maker.Part(m.Channel, m.ID, nil, nil)
 	}
 	return nil
 }

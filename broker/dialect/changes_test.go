@@ -91,8 +91,14 @@ func TestEmptyMessage(t *testing.T) {
 				if got := bytes(m); len(got) > 0 {
 					t.Errorf("framing %d: an empty message is %q", framing, got)
 				}
-				if got := bytes(m.Shown(state.Filter{State: true}, d)); len(got) == 0 {
+				shown := bytes(m.Shown(state.Filter{State: true}, d))
+				if len(shown) == 0 {
 					t.Errorf("framing %d: the changes have no bytes", framing)
+				}
+				m = d.Message("room", 8, []byte(`"hi"`))
+				m.Changes = &dialect.Changes{Entry: entry}
+				if got := bytes(m.Shown(state.Filter{State: true}, d)); len(got) <= len(shown) {
+					t.Errorf("framing %d: the changes with data are %q", framing, got)
 				}
 			}
 			page := wire.Event{Type: wire.TypeState, Channel: "room", StateEvent: &wire.StateEvent{First: true, Fields: []byte(`{"x":[7,1]}`)}}

@@ -14,8 +14,10 @@ type Message struct {
 	// Data is compact JSON. It is nil for an event, and for a message that only changes the state of
 	// its channel.
 	Data []byte
-	// Event is nil for a message of a channel, unless it is a part of Changes.
+	// Event is nil for a message of a channel.
 	Event *wire.Event
+	// State has the changes in a part of Changes. It is nil for all other messages.
+	State *wire.StateEvent
 	// Prepared has the bytes that the Maker encoded. Forms with a View return a part of them.
 	Prepared Prepared
 	// Changes is nil if the message does not change the state of its channel. Connections that see
@@ -87,7 +89,9 @@ func (m *Message) Bytes(f *Form) []byte {
 type Maker interface {
 	// Message makes a message of a channel. data is compact JSON; it is not kept.
 	Message(channel string, id int64, data []byte) *Message
-	// Event makes a message of an event. The event may be a message of a channel that changes the
-	// state, or a page of a state: then it has a StateEvent.
+	// Part makes a part of a message's Changes. data is that of the message, or nil, and changes the
+	// State, or nil for a part that only has the id. Both are kept.
+	Part(channel string, id int64, data []byte, changes *wire.StateEvent) *Message
+	// Event makes a message of an event. The event may be a page of a state: then it has a StateEvent.
 	Event(e wire.Event) *Message
 }

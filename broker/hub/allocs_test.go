@@ -2,12 +2,14 @@ package hub
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
 	"switchboard/broker/work"
 	"switchboard/internal/allocs"
+	"switchboard/internal/state"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -42,8 +44,21 @@ func newDeliveryBench(n int) *deliveryBench {
 	return c
 }
 
+// subscribe adds a subscriber that sees the state.
+func (c *deliveryBench) subscribe(filter state.Filter) {
+	pos, err := c.hub.Acquire(context.Background(), "news", nil)
+	if err != nil {
+		panic(err)
+	}
+	sub := new(Subscription)
+	if err := c.hub.SubscribeState(sub, c.hub.opts.Loops[0], &sink{}, pos, filter); err != nil {
+		panic(err)
+	}
+	sub.Start()
+}
+
 // push sends the hints of n messages and then runs the loop.
-func (c *deliveryBench) push(n int) {
+func (c *deliveryBench) push(n int, data []byte) {
 	for range n {
 		c.Hint(c.last+1, c.last, data)
 		c.last++
@@ -62,7 +77,12 @@ func allocCases() []allocs.Case {
 		full = full.extend([]*dialect.Message{few.message(int64(i+1), data)})
 	}
 	one := []*dialect.Message{few.message(1000, data)}
-	deliver := func(c *deliveryBench, n int) func() { return func() { c.push(n) } }
+	states := newDeliveryBench(1)
+	for range 4 {
+		states.subscribe(commonFilters[2])
+	}
+	change := (&state.Entry{Set: map[string]json.RawMessage{"p/1/pos": []byte(`{"x":1,"y":2}`)}, By: "1"}).Encode()
+	deliver := func(c *deliveryBench, n int) func() { return func() { c.push(n, data) } }
 	return []allocs.Case{
 		allocs.Of("extend the tail", 1, func() { full = full.extend(one) }),
 		allocs.Of("encode a message", 1, func() { few.message(1, data) }),
@@ -74,6 +94,9 @@ func allocCases() []allocs.Case {
 		// They do not fit one write. Two more allocations join them, and the new arrays of the tail
 		// are some.
 		allocs.Of("256 messages to 1000", 2*256+8, deliver(many, 256)),
+		// The new tail; the message, its Changes, the Entry and its writer; the list and the map of the
+		// values, with a name and a value; the part, its place in the list, and its State.
+		allocs.Of("a change of a field to 4", 13, func() { states.push(1, change) }),
 	}
 }
 

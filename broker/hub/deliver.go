@@ -2,6 +2,7 @@ package hub
 
 import (
 	"runtime"
+	"slices"
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
@@ -15,21 +16,21 @@ const writesPerYield = 64
 func (c *Channel) Run(on *loop.Loop) { c.deliver(&c.perLoop[on.Index], &c.hub.scratch[on.Index]) }
 
 // deliver writes to each subscriber all messages after its cursor. It skips subscribers whose
-// socket is backed up. It runs on the loop. Most subscribers have the same cursor and share one
-// batch. That batch is scratch, which the loop reuses: a new batch would escape to the heap through
-// the Subscriber interface. If the messages do not fit one write, all subscribers receive the first
-// batch before the second one, so that they share the second one, too.
-func (c *Channel) deliver(l *loopSubscribers, scratch *dialect.Batch) {
+// socket is backed up. It runs on the loop. Most subscribers have the same cursor and share the
+// batches in scratch, which the loop reuses: new batches would escape to the heap through the
+// Subscriber interface. If the messages do not fit one write, all subscribers receive the first
+// batches before the second ones, so that they share the second ones, too.
+func (c *Channel) deliver(l *loopSubscribers, scratch *sharedBatches) {
 	l.woken.Store(false)
 	for t, more := c.tail.Load(), true; more; {
 		more = c.deliverOnce(l, t, scratch)
-		scratch.Reset(nil)
+		scratch.reset(-1, nil)
 	}
 }
 
-// deliverOnce writes one shared batch. It reports whether subscribers lack messages after it.
-func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, scratch *dialect.Batch) (more bool) {
-	shared := sharedBatches{channel: c, changes: t.changes, from: -1, batch: scratch}
+// deliverOnce writes the messages after one cursor, as many as fit one write. It reports whether
+// subscribers lack messages after them. shared is empty.
+func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, shared *sharedBatches) (more bool) {
 	for i, n := 0, 1; i < len(l.subs); n++ {
 		if n%writesPerYield == 0 {
 			runtime.Gosched()
@@ -40,13 +41,13 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, scratch *dialect.Batc
 		case sub.to.Backlogged():
 			sub.markLagging()
 		case sub.cursor == shared.from && sub.filter == 0:
-			sub.write(scratch, shared.last)
+			sub.write(&shared.plain, shared.last)
 		case sub.filter != 0 && sub.cursor < t.lastMarker:
 			sub.catchUp() // a gap, and new pages
 		case sub.cursor == shared.from:
-			shared.writeTo(sub)
+			shared.writeTo(sub, t.changes)
 		default:
-			// The first cursor gets the shared batch. Subscribers with another cursor catch up alone.
+			// The first cursor gets the shared batches. Subscribers with another cursor catch up alone.
 			messages, ok := t.after(sub.cursor)
 			if !ok || shared.from >= 0 {
 				sub.catchUp()
@@ -54,9 +55,8 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, scratch *dialect.Batc
 			}
 			n := countFitting(messages)
 			more = n < len(messages)
-			shared.from, shared.last = sub.cursor, messages[n-1].ID
-			scratch.Reset(messages[:n])
-			shared.writeTo(sub)
+			shared.reset(sub.cursor, messages[:n])
+			shared.writeTo(sub, t.changes)
 		}
 		if i < len(l.subs) && l.subs[i] == sub { // a failed write removes the subscription
 			i++
@@ -68,27 +68,59 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, scratch *dialect.Batc
 // sharedBatches are the messages of a tail after one cursor, as the subscribers of a loop receive
 // them.
 type sharedBatches struct {
-	channel *Channel
-	changes bool                     // some messages may have Changes
-	from    int64                    // the cursor, or -1
-	last    int64                    // the id of the last message
-	batch   *dialect.Batch           // for subscribers that do not see the state
-	shown   map[uint8]*dialect.Batch // for the others, by Subscription.filter; made if there are changes
+	from  int64         // the cursor, or -1 for none
+	last  int64         // the id of the last message
+	plain dialect.Batch // for subscribers that do not see the state
+	shown []shownBatch  // for the others
 }
 
-// writeTo writes the messages to a subscriber whose cursor is b.from.
-func (b *sharedBatches) writeTo(sub *Subscription) {
-	if sub.filter == 0 || !b.changes {
-		sub.write(b.batch, b.last)
+// shownBatch is what the subscribers with one filter receive.
+type shownBatch struct {
+	filter uint8 // Subscription.filter
+	batch  dialect.Batch
+}
+
+// keptBatches is for how many filters a loop keeps the space of the batches.
+const keptBatches = 4
+
+// reset replaces the messages. It keeps no reference to the old ones, but the space for them.
+func (b *sharedBatches) reset(from int64, messages []*dialect.Message) {
+	b.from, b.last = from, 0
+	if n := len(messages); n > 0 {
+		b.last = messages[n-1].ID
+	}
+	b.plain.Reset(messages)
+	for i := range b.shown {
+		list := b.shown[i].batch.Messages
+		clear(list)
+		b.shown[i].batch.Reset(list[:0])
+	}
+	if b.shown = b.shown[:0]; cap(b.shown) > keptBatches {
+		b.shown = nil
+	}
+}
+
+// writeTo writes the messages to a subscriber whose cursor is b.from. changes says that some of the
+// messages may have Changes.
+func (b *sharedBatches) writeTo(sub *Subscription, changes bool) {
+	if sub.filter == 0 || !changes {
+		sub.write(&b.plain, b.last)
 		return
 	}
-	shown := b.shown[sub.filter]
-	if shown == nil {
-		shown = &dialect.Batch{Messages: b.channel.shown(b.batch.Messages, sub.filter)}
-		if b.shown == nil {
-			b.shown = make(map[uint8]*dialect.Batch)
+	sub.writeAny(b.shownTo(sub), b.last)
+}
+
+// shownTo returns the messages as a subscriber that sees the state receives them.
+func (b *sharedBatches) shownTo(sub *Subscription) *dialect.Batch {
+	i := slices.IndexFunc(b.shown, func(s shownBatch) bool { return s.filter == sub.filter })
+	if i < 0 {
+		if i = len(b.shown); i < cap(b.shown) {
+			b.shown = b.shown[:i+1]
+		} else {
+			b.shown = append(b.shown, shownBatch{})
 		}
-		b.shown[sub.filter] = shown
+		s := &b.shown[i]
+		s.filter, s.batch.Messages = sub.filter, sub.Channel.appendShown(s.batch.Messages, b.plain.Messages, sub.filter)
 	}
-	sub.writeAny(shown, b.last)
+	return &b.shown[i].batch
 }

@@ -60,7 +60,7 @@ type Hub struct {
 	lastPage    atomic.Pointer[readPage] // the newest page; nil if none was read since the last tick
 	drainFailed atomic.Bool              // a drain failed: the next tick marks all channels dirty
 	loops       []loopState              // by loop.Index
-	scratch     []dialect.Batch          // by loop.Index; owned by the loop
+	scratch     []sharedBatches          // by loop.Index; owned by the loop
 
 	watches   watches
 	deadlines *work.Deadlines
@@ -107,9 +107,10 @@ func New(opts Options) *Hub {
 		deadlines: work.NewDeadlines(opts.Timeout),
 		positions: positionRefresh{allAt: time.Now(), recentAt: time.Now()},
 	}
-	h.loops, h.scratch = make([]loopState, len(opts.Loops)), make([]dialect.Batch, len(opts.Loops))
+	h.loops, h.scratch = make([]loopState, len(opts.Loops)), make([]sharedBatches, len(opts.Loops))
 	for i := range h.loops {
 		h.loops[i].lagging = make(map[*Subscription]struct{})
+		h.scratch[i].reset(-1, nil)
 	}
 	return h
 }

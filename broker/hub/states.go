@@ -121,7 +121,7 @@ func (s *Subscription) writeShown(messages []*dialect.Message, n int) []*dialect
 	if i := slices.IndexFunc(messages[:n], isMarker); i > 0 {
 		n = i
 	}
-	s.writeAny(&dialect.Batch{Messages: s.Channel.shown(messages[:n], s.filter)}, messages[n-1].ID)
+	s.writeAny(&dialect.Batch{Messages: s.Channel.appendShown(nil, messages[:n], s.filter)}, messages[n-1].ID)
 	return messages[n:]
 }
 
@@ -132,14 +132,10 @@ func (s *Subscription) writeAny(b *dialect.Batch, last int64) {
 	}
 }
 
-// shown returns the messages as subscribers with a filter receive them. It returns the list itself
-// if no message has changes.
-func (c *Channel) shown(messages []*dialect.Message, filter uint8) []*dialect.Message {
-	if !slices.ContainsFunc(messages, func(m *dialect.Message) bool { return m.Changes != nil }) {
-		return messages
-	}
+// appendShown appends the messages as subscribers with a filter receive them.
+func (c *Channel) appendShown(list, messages []*dialect.Message, filter uint8) []*dialect.Message {
 	f := c.filter(filter)
-	list := make([]*dialect.Message, 0, len(messages))
+	list = slices.Grow(list, len(messages))
 	for _, m := range messages {
 		if m = m.Shown(f, c.hub.opts.Messages); m != nil {
 			list = append(list, m)

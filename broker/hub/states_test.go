@@ -196,15 +196,15 @@ func TestCursorPassesWhatIsNotShown(t *testing.T) {
 	})
 }
 
-// countingMaker counts the events that it encodes.
+// countingMaker counts the parts that it encodes.
 type countingMaker struct {
 	dialect.Maker
-	events int
+	parts int
 }
 
-func (m *countingMaker) Event(e wire.Event) *dialect.Message {
-	m.events++
-	return m.Maker.Event(e)
+func (m *countingMaker) Part(channel string, id int64, data []byte, changes *wire.StateEvent) *dialect.Message {
+	m.parts++
+	return m.Maker.Part(channel, id, data, changes)
 }
 
 // TestOneEncodingPerFilter checks that all subscribers with the same filter share the encoding of a
@@ -226,8 +226,8 @@ func TestOneEncodingPerFilter(t *testing.T) {
 	s.settle()
 	s.do(func() { readers[0].backlogged = false; subs[0].Resume() })
 	s.do(func() {
-		if counted.events != 2 {
-			t.Errorf("%d encodings for two filters", counted.events)
+		if counted.parts != 2 {
+			t.Errorf("%d encodings for two filters", counted.parts)
 		}
 		for i, r := range readers {
 			if !slices.Equal(r.got, []string{`{"set":{"x":1}}`}) {
@@ -249,8 +249,8 @@ func TestOneEncodingPerPage(t *testing.T) {
 		s.do(func() { r.backlogged = false; sub.Resume() })
 		s.settle()
 		s.do(func() {
-			if want += encodings; counted.events != want || len(r.got) != changes {
-				t.Errorf("%d encodings, want %d; %d changes, want %d", counted.events, want, len(r.got), changes)
+			if want += encodings; counted.parts != want || len(r.got) != changes {
+				t.Errorf("%d encodings, want %d; %d changes, want %d", counted.parts, want, len(r.got), changes)
 			}
 		})
 	}

@@ -48,6 +48,11 @@ func (d MessagePack) Message(channel string, id int64, data []byte) *dialect.Mes
 	return &dialect.Message{Channel: channel, ID: id, Data: bytes.Clone(data)}
 }
 
+// Part implements dialect.Maker.
+func (d MessagePack) Part(channel string, id int64, data []byte, changes *wire.StateEvent) *dialect.Message {
+	return &dialect.Message{Channel: channel, ID: id, Data: data, State: changes}
+}
+
 // Event implements dialect.Maker.
 func (d MessagePack) Event(e wire.Event) *dialect.Message { return &dialect.Message{Event: &e} }
 
@@ -61,7 +66,7 @@ func EventOf(m *dialect.Message) wire.Event {
 	if m.Event != nil {
 		return *m.Event
 	}
-	return wire.Event{Type: wire.TypeMessage, Channel: m.Channel, ID: &m.ID, Data: m.Data}
+	return wire.Event{Type: wire.TypeMessage, Channel: m.Channel, ID: &m.ID, Data: m.Data, StateEvent: m.State}
 }
 
 // codec implements dialect.Codec for one connection.

@@ -15,37 +15,51 @@ type smallMessage struct {
 	space [smallSize]byte
 }
 
-// smallSize is the room of a smallMessage, in bytes. About 180 bytes remain for the channel and the
-// payload.
-const smallSize = 256
+// smallSize is the room of a smallMessage, in bytes. About 170 bytes remain for the channel and the
+// payload. A smallMessage takes 352 bytes, which is a size class of the allocator.
+const smallSize = 248
 
 // overhead is the most bytes of a message besides its channel and its payload: the header of a
 // frame, and the JSON around them.
 const overhead = 10 + 64
 
-// Message implements dialect.Maker. The message's Data is a part of its Prepared.
-func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Message {
-	var m *dialect.Message
-	var b []byte
-	if n := overhead + 2*len(channel) + len(data); n <= smallSize {
+// newMessage returns a message with the room of a header and of about n-10 bytes after it.
+func newMessage(channel string, id int64, n int) (m *dialect.Message, b []byte) {
+	if n <= smallSize {
 		s := new(smallMessage)
 		m, b = &s.Message, s.space[:0:smallSize]
 	} else {
 		m, b = new(dialect.Message), make([]byte, 0, n)
 	}
-	b = appendMessage(dialect.ReserveHeader(b), channel, id, data)
-	m.Channel, m.ID, m.Prepared = channel, id, dialect.Prepare(b, '\n')
+	m.Channel, m.ID = channel, id
+	return m, dialect.ReserveHeader(b)
+}
+
+// Message implements dialect.Maker. The message's Data is a part of its Prepared.
+func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Message {
+	m, b := newMessage(channel, id, overhead+2*len(channel)+len(data))
+	m.Prepared = dialect.Prepare(appendMessage(b, channel, id, data), '\n')
 	text := m.Prepared.Payload()
 	m.Data = text[len(text)-1-len(data) : len(text)-1 : len(text)-1]
 	return m
 }
 
+// Part implements dialect.Maker.
+func (d *Dialect) Part(channel string, id int64, data []byte, changes *wire.StateEvent) *dialect.Message {
+	e := wire.Event{Type: wire.TypeMessage, Channel: channel, Data: data, StateEvent: changes}
+	m, b := newMessage(channel, id, overhead+2*len(channel)+sizeOf(&e))
+	e.ID = &m.ID
+	m.Data, m.State, m.Prepared = data, changes, dialect.Prepare(AppendEvent(b, &e), '\n')
+	return m
+}
+
 // Event implements dialect.Maker.
 func (d *Dialect) Event(e wire.Event) *dialect.Message {
-	b := make([]byte, 0, sizeOf(&e))
+	const most = 192 // of the bytes that sizeOf does not count, nearly always
+	b := make([]byte, 0, most+sizeOf(&e))
 	m := &dialect.Message{Event: &e, Prepared: dialect.Prepare(AppendEvent(dialect.ReserveHeader(b), &e), '\n')}
 	shareFields(m)
-	if e.ID != nil && (e.Type == wire.TypeGap || e.Type == wire.TypeMessage) {
+	if e.ID != nil && e.Type == wire.TypeGap {
 		m.Channel, m.ID = e.Channel, *e.ID
 	}
 	return m
@@ -67,14 +81,15 @@ func shareFields(m *dialect.Message) {
 	}
 }
 
-// sizeOf returns about how many bytes an event takes in a frame.
+// sizeOf returns about how many bytes the payload, the fields and the changes of an event take.
 func sizeOf(e *wire.Event) int {
-	n := 192 + len(e.Data)
+	n := len(e.Data)
 	if e.StateEvent != nil {
 		n += len(e.Fields)
 		for name, value := range e.Set {
 			n += len(name) + len(value) + len(`"":,`)
 		}
+		n += len(e.By)
 	}
 	return n
 }
