@@ -11,6 +11,7 @@ func allocCases() []allocs.Case {
 	l.Attach(func(run func()) { run() })
 	return []allocs.Case{
 		allocs.Of("a task posted and run", 0, func() { l.Post(task) }),
+		allocs.Of("a last task posted and run", 0, func() { l.PostLast(taskFunc(task)) }),
 	}
 }
 

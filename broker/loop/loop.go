@@ -39,8 +39,10 @@ type Loop struct {
 	mu        sync.Mutex       // guards the fields below
 	host      func(run func()) // nil means no host
 	tasks     []Task
+	last      []Task // those that run after tasks
 	scheduled bool   // a run is scheduled or in progress
-	spare     []Task // the slice of the previous run, for reuse
+	spare     []Task // the slices of the previous run, for reuse
+	spareLast []Task
 }
 
 // New returns a Loop without a host.
@@ -54,9 +56,15 @@ func New(index int) *Loop {
 func (l *Loop) Post(task func()) { l.PostTask(taskFunc(task)) }
 
 // PostTask is like Post, for a Task.
-func (l *Loop) PostTask(task Task) {
+func (l *Loop) PostTask(task Task) { l.post(&l.tasks, task) }
+
+// PostLast is like PostTask, but in its run the task comes after those of Post and PostTask. If one
+// of these calls PostLast, the task belongs to the same run: it writes what they have gathered.
+func (l *Loop) PostLast(task Task) { l.post(&l.last, task) }
+
+func (l *Loop) post(to *[]Task, task Task) {
 	l.mu.Lock()
-	l.tasks = append(l.tasks, task)
+	*to = append(*to, task)
 	idle, host := !l.scheduled, l.host
 	l.scheduled = true
 	l.mu.Unlock()
@@ -115,10 +123,23 @@ func (l *Loop) runWithoutHost() {
 // post more tasks for this run, and add more messages to the writes of these tasks.
 func (l *Loop) run() {
 	runtime.Gosched()
+	l.runAll(&l.tasks, &l.spare)
+	l.runAll(&l.last, &l.spareLast)
 	l.mu.Lock()
-	tasks := l.tasks
-	l.tasks = l.spare[:0]
-	l.spare = nil
+	l.scheduled = len(l.tasks)+len(l.last) > 0
+	again, host := l.scheduled, l.host
+	l.mu.Unlock()
+	if again {
+		l.schedule(host)
+	}
+}
+
+// runAll runs the tasks of a list. It leaves spare to the tasks that are posted meanwhile, and
+// keeps the slice of the list as the next spare.
+func (l *Loop) runAll(list, spare *[]Task) {
+	l.mu.Lock()
+	tasks := *list
+	*list, *spare = (*spare)[:0], nil
 	l.mu.Unlock()
 	for i, task := range tasks {
 		if i%tasksPerYield == tasksPerYield-1 {
@@ -127,15 +148,10 @@ func (l *Loop) run() {
 		task.Run(l)
 		tasks[i] = nil
 	}
-	l.mu.Lock()
 	if cap(tasks) <= maxSpare {
-		l.spare = tasks
-	}
-	l.scheduled = len(l.tasks) > 0
-	again, host := l.scheduled, l.host
-	l.mu.Unlock()
-	if again {
-		l.schedule(host)
+		l.mu.Lock()
+		*spare = tasks
+		l.mu.Unlock()
 	}
 }
 

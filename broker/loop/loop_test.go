@@ -56,6 +56,39 @@ func TestTasksRunInOrderOneRunAtATime(t *testing.T) {
 	}
 }
 
+// TestPostLast checks that last tasks come after the others of their run, also those that a task of
+// the run has posted, and that those of a last task belong to the next run.
+func TestPostLast(t *testing.T) {
+	host := &manualHost{}
+	l := New(0)
+	l.Attach(host.schedule)
+	var got []int
+	note := func(i int) Task { return taskFunc(func() { got = append(got, i) }) }
+	l.PostLast(note(2))
+	l.Post(func() {
+		l.PostLast(taskFunc(func() {
+			got = append(got, 3)
+			l.PostLast(note(5))
+			l.PostTask(note(4))
+		}))
+		got = append(got, 0)
+	})
+	l.PostTask(note(1))
+	host.next(t)
+	if want := []int{0, 1, 2, 3}; !slices.Equal(got, want) {
+		t.Fatalf("the first run did %v, want %v", got, want)
+	}
+	host.next(t)
+	if want := []int{0, 1, 2, 3, 4, 5}; !slices.Equal(got, want) {
+		t.Fatalf("the second run did %v, want %v", got, want)
+	}
+	l.PostLast(note(6))
+	host.next(t)
+	if got[len(got)-1] != 6 {
+		t.Fatal("a last task alone did not run")
+	}
+}
+
 // TestConcurrentPosts checks that each poster's tasks run in order, never two at once, and that
 // none is lost, while hosts attach and detach.
 func TestConcurrentPosts(t *testing.T) {

@@ -79,3 +79,49 @@ func TestResumeOfNewChannelIsOneWrite(t *testing.T) {
 		}
 	})
 }
+
+// TestPublishIsOneWrite checks that a client that has subscribed to the channel receives its own
+// message in one write with the answer, and that another publish afterwards is written, too.
+func TestPublishIsOneWrite(t *testing.T) {
+	h := newHarness(t, session.Options{})
+	h.hints = true
+	h.send(`{"type":"subscribe","channel":"news"}`)
+	h.received()
+	for i := range 2 {
+		before := h.sock.writes
+		h.onLoop(func() {
+			receive(h.receiver, `{"type":"publish","channel":"news","data":1}`)
+			h.pool.Wait() // the message and the answer are posted before the next run of the loop
+		})
+		h.settle()
+		if got := types(h.received()); got != "message published" || h.sock.writes != before+1 {
+			t.Errorf("publish %d: %s in %d writes, want one", i, got, h.sock.writes-before)
+		}
+	}
+}
+
+// TestDeliveryDuringCall checks that a client receives a message although a store call of its own
+// does not end.
+func TestDeliveryDuringCall(t *testing.T) {
+	h := newHarness(t, session.Options{})
+	h.hints = true
+	h.send(`{"type":"subscribe","channel":"news"}`)
+	h.received()
+	called, end := make(chan struct{}), make(chan struct{})
+	h.beforePublish = func(session.Publication) error { close(called); <-end; return nil }
+	h.onLoop(func() { receive(h.receiver, `{"type":"publish","channel":"other","data":1}`) })
+	<-called
+	a, err := h.queue.AppendChannel(t.Context(), queue.ChannelPush{Channel: "news", Data: []byte(`2`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := h.sock.writes
+	h.hint("news", a)
+	h.onLoop(func() {}) // the delivery
+	h.onLoop(func() {})
+	if got := types(h.received()); got != "message" || h.sock.writes != before+1 {
+		t.Errorf("%s in %d writes, want a message", got, h.sock.writes-before)
+	}
+	close(end)
+	h.settle()
+}

@@ -2,8 +2,10 @@ package session
 
 import (
 	"errors"
+	"slices"
 
 	"switchboard/broker/dialect"
+	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 )
 
@@ -25,6 +27,43 @@ func (s *Session) corked(f func()) {
 	f()
 	s.conn.Uncork()
 	s.checkBacklog()
+}
+
+// maxCorked is how many sessions of a loop wait for their answers at a time. Each holds back at
+// most 16 KiB.
+const maxCorked = 64
+
+// corkForAnswer holds back what is written to s until the other tasks of this run of the loop have
+// run. The store call of s often ends in the same run, so that its answer goes out in one write
+// with the messages before it: `published` together with the message itself, if the client
+// subscribes to the channel.
+func (s *Session) corkForAnswer() {
+	sh := s.shard
+	if len(sh.corked) == maxCorked || slices.Contains(sh.corked, s) {
+		return
+	}
+	if len(sh.corked) == 0 {
+		sh.loop.PostLast((*uncorkTask)(sh))
+	}
+	sh.corked = append(sh.corked, s)
+	s.conn.Cork()
+}
+
+// uncorkTask is a shard as the task that ends corkForAnswer.
+type uncorkTask shard
+
+// Run implements loop.Task.
+func (t *uncorkTask) Run(*loop.Loop) {
+	list := t.corked
+	t.corked = nil // a write may end its session, and that may write to others
+	for _, s := range list {
+		if s.conn.Uncork(); s.state != closed {
+			s.checkBacklog()
+		}
+	}
+	if clear(list); t.corked == nil {
+		t.corked = list[:0]
+	}
 }
 
 // checkBacklog makes sure that the next tick checks s if its socket is backed up.
@@ -89,6 +128,9 @@ func (s *Session) Backlogged() bool { return s.conn.Backlogged() }
 // Write implements hub.Subscriber and presence.Watcher.
 func (s *Session) Write(b *dialect.Batch) {
 	s.shard.countDelivered(b.Count())
+	if s.busy {
+		s.corkForAnswer()
+	}
 	s.conn.Write(b)
 	s.checkBacklog()
 }

@@ -18,6 +18,8 @@ type shard struct {
 	acks      ackBatch
 	delivered int // messages since Metrics.Delivered was called
 
+	corked []*Session // that wait for their answers, see corkForAnswer
+
 	connecting map[*Session]*connectJob // the sessions whose clients are being bound; nil for none
 	states     map[*Session]*stateUse   // of the sessions that have one; nil for none
 	asked      map[*Session]int         // requests that wait for the backend's URL, if there are any

@@ -79,7 +79,7 @@ func TestCorkHoldsLittleBack(t *testing.T) {
 	for range 40 {
 		c.Write(batchOf(kib))
 		all = append(all, kib)
-		if held := len(c.loop.output.held); held > maxCorked {
+		if held := len(c.loop.output.corks[c.pollerConn].held); held > maxCorked {
 			t.Fatalf("%d bytes are held back", held)
 		}
 	}
@@ -96,6 +96,33 @@ func TestCorkHoldsLittleBack(t *testing.T) {
 	}
 	if n := cap(c.loop.output.scratch); n > 2*maxCorked {
 		t.Errorf("%d bytes stay allocated", n)
+	}
+}
+
+// TestCorksAreSeparate checks that each of several corked connections gets its own bytes, also if a
+// cork is used again.
+func TestCorksAreSeparate(t *testing.T) {
+	c := newCorkable()
+	d := &corkable{out: new(memoryConn)}
+	d.out.onWrite = func() { d.writes++ }
+	d.pollerConn = &pollerConn{loop: c.loop, conn: d.out, state: streaming, receiver: discard{}, encoding: c.encoding}
+	for round := range 3 {
+		c.Cork()
+		c.Write(batchOf("a"))
+		d.Cork()
+		d.Write(batchOf("b"))
+		c.Write(batchOf("a"))
+		if c.writes != round || d.writes != round {
+			t.Fatalf("%d and %d writes in round %d, while both are corked", c.writes, d.writes, round)
+		}
+		c.Uncork()
+		d.Write(batchOf("b"))
+		d.Uncork()
+	}
+	c.want(t, 3, "a", "a", "a", "a", "a", "a")
+	d.want(t, 3, "b", "b", "b", "b", "b", "b")
+	if n := len(c.loop.output.spare); n != 2 {
+		t.Errorf("%d corks are kept, want 2", n)
 	}
 }
 
@@ -123,8 +150,8 @@ func TestThePeerIsGoneWithinFlush(t *testing.T) {
 	c.Cork()
 	c.Write(batchOf("a"))
 	c.Uncork()
-	if o := &c.loop.output; o.corked != nil || o.corks != 0 {
-		t.Errorf("the loop is still corked: %+v", o)
+	if o := &c.loop.output; c.corked || len(o.corks) != 0 {
+		t.Errorf("the connection is still corked: %+v", o)
 	}
 	c.Write(batchOf("b"))
 }

@@ -39,6 +39,7 @@ type pollerConn struct {
 	state     state
 	refused   bool       // it counts in Poller.refused, not in the Gate
 	sentFirst bool       // the client has sent a message, or a request in its URL
+	corked    bool       // it is in output.corks
 	address   limit.Slot // in Limits.Addresses; 0 for none
 }
 
@@ -291,7 +292,7 @@ func (c *pollerConn) onClose() {
 	c.conn = nil
 	to := c.receiver
 	c.receiver = nil
-	c.loop.uncork(c)
+	c.dropCork()
 	c.loop.clearDeadline(c)
 	delete(c.loop.backlog, c)
 	c.loop.backlogLen.Store(int32(len(c.loop.backlog)))

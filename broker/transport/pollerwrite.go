@@ -5,14 +5,24 @@ import (
 	"switchboard/internal/wire"
 )
 
-// output is the write side of a loop's connections. Only one of them is corked at a time: a task of
-// the loop corks the connection that it serves.
+// output is the write side of a loop's connections.
 type output struct {
-	corked  *pollerConn // nil for none
-	corks   int         // calls of Cork less those of Uncork
-	held    []byte      // bytes that corked has written
-	scratch []byte      // scratch space for one event or message
+	corks   map[*pollerConn]*cork // of the connections that are corked
+	spare   []*cork               // for reuse
+	scratch []byte                // scratch space for one event or message
 }
+
+// cork holds back what is written to a connection.
+type cork struct {
+	calls int // of Cork less those of Uncork
+	held  []byte
+}
+
+// A loop keeps maxSpareCorks corks for reuse, each with at most maxSpareHeld bytes.
+const (
+	maxSpareCorks = 64
+	maxSpareHeld  = 4 << 10
+)
 
 // Send implements Conn.
 func (c *pollerConn) Send(e wire.Event) {
@@ -37,8 +47,9 @@ func (c *pollerConn) Write(b *dialect.Batch) {
 // allocate.
 func (c *pollerConn) encode(appendTo func(dst []byte) []byte) {
 	o := &c.loop.output
-	if o.corked == c {
-		if o.held = appendTo(o.held); len(o.held) > maxCorked {
+	if c.corked {
+		k := o.corks[c]
+		if k.held = appendTo(k.held); len(k.held) > maxCorked {
 			c.Flush()
 		}
 		return
@@ -51,57 +62,87 @@ func (c *pollerConn) encode(appendTo func(dst []byte) []byte) {
 
 // put writes encoded bytes, or holds them back if c is corked.
 func (c *pollerConn) put(p []byte) {
-	o := &c.loop.output
-	if o.corked != c {
+	if !c.corked {
 		c.send(p)
 		return
 	}
-	if len(o.held)+len(p) > maxCorked {
+	k := c.loop.output.corks[c]
+	if len(k.held)+len(p) > maxCorked {
 		c.Flush()
 		c.send(p)
 		return
 	}
-	o.held = append(o.held, p...)
+	k.held = append(k.held, p...)
 }
 
 // Cork implements Conn.
 func (c *pollerConn) Cork() {
-	if o := &c.loop.output; o.corked == nil || o.corked == c {
-		o.corked = c
-		o.corks++
+	if c.conn == nil {
+		return
 	}
+	o := &c.loop.output
+	if !c.corked {
+		if o.corks == nil {
+			o.corks = make(map[*pollerConn]*cork)
+		}
+		c.corked, o.corks[c] = true, o.newCork()
+	}
+	o.corks[c].calls++
+}
+
+// newCork returns an empty cork.
+func (o *output) newCork() *cork {
+	if n := len(o.spare); n > 0 {
+		k := o.spare[n-1]
+		o.spare = o.spare[:n-1]
+		return k
+	}
+	return new(cork)
 }
 
 // Flush implements Conn.
 func (c *pollerConn) Flush() {
-	o := &c.loop.output
-	if o.corked != c || len(o.held) == 0 {
+	if !c.corked {
 		return
 	}
-	b := o.held
-	o.held = nil // the write may end the session, which writes again
+	k := c.loop.output.corks[c]
+	if len(k.held) == 0 {
+		return
+	}
+	b := k.held
+	k.held = nil // the write may end the session, which writes again
 	c.send(b)
-	if o.held == nil {
-		o.held = spare(b)
+	if k.held == nil {
+		k.held = spare(b)
 	}
 }
 
 // Uncork implements Conn.
 func (c *pollerConn) Uncork() {
-	o := &c.loop.output
-	if o.corked != c {
+	if !c.corked {
 		return
 	}
-	if o.corks--; o.corks == 0 {
+	k := c.loop.output.corks[c]
+	if k.calls--; k.calls == 0 {
 		c.Flush()
-		o.corked = nil
+		c.dropCork()
 	}
 }
 
-// uncork drops the held bytes of a connection that has ended.
-func (l *pollerLoop) uncork(c *pollerConn) {
-	if o := &l.output; o.corked == c {
-		o.corked, o.corks, o.held = nil, 0, o.held[:0]
+// dropCork drops the cork of c with the bytes that it holds, if there is one.
+func (c *pollerConn) dropCork() {
+	if !c.corked {
+		return
+	}
+	o := &c.loop.output
+	k := o.corks[c]
+	c.corked = false
+	delete(o.corks, c)
+	if len(o.spare) < maxSpareCorks {
+		if k.calls, k.held = 0, k.held[:0]; cap(k.held) > maxSpareHeld {
+			k.held = nil
+		}
+		o.spare = append(o.spare, k)
 	}
 }
 

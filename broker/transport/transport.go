@@ -19,7 +19,7 @@ type Conn interface {
 	// Write writes messages that other connections share. b is not kept.
 	Write(b *dialect.Batch)
 	// Cork holds writes back until Uncork, which writes them in one call. Calls nest. At most
-	// maxCorked bytes are held back.
+	// maxCorked bytes are held back. Several connections of a loop may be corked at the same time.
 	Cork()
 	// Flush writes what Cork holds back.
 	Flush()
