@@ -160,6 +160,10 @@ func testStateRules(t *testing.T, open opener) {
 
 	must(f.updateBy(t, amy, held(part(set("p/color", `"red"`), "seat/1"))))(t)
 	wantRefusal(t, "parent of another user", second(f.updateBy(t, bob, held(part(set("p/x", "1"), "seat/1")))), wire.Forbidden)
+	wantRefusal(t, "part of another user", second(f.updateBy(t, bob, held(part(set("p/color", "1"), "seat/1")))), wire.Forbidden)
+	wantRefusal(t, "part of another user, parent not named", second(f.updateBy(t, bob, held(set("p/color", "1")))), wire.Forbidden)
+	must(f.updateBy(t, amy, held(part(set("p/color", `"blue"`), "seat/1"))))(t)
+	must(f.updateBy(t, bob, part(set("p/color", `"red"`), "seat/1")))(t)
 	wantRefusal(t, "no parent", second(f.update(t, part(set("p/x", "1"), "seat/9"))), wire.NotFound)
 	wantRefusal(t, "part of a part", second(f.update(t, part(set("p/x", "1"), "p/color"))), wire.BadRequest)
 

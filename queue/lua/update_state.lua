@@ -69,6 +69,14 @@ local function is_owned(f, op)
 	return c.client and f.grace == (op[8] or 0) and find(f.owners .. ' ', c.client, 1, true)
 end
 
+-- Returns whether a part stays a part, and the writer may write it. The store has it as a part, so
+-- its parent is no part, and it has no parts itself. The update has no other operation, so the
+-- parent does not change.
+local function is_kept_part(f, op, writer)
+	local parent = c.alone and (op[9] or f.parent) == f.parent and get(f.parent)
+	return parent and not (op[10] and parent.holder ~= (op[14] or writer))
+end
+
 -- Plans one operation. A plan is {op, old, gone, value}. Tables are made with the members that they
 -- will have where these are known: a table that grows is allocated again.
 local function plan(op, writer)
@@ -94,7 +102,9 @@ local function plan(op, writer)
 	elseif kind == 4 and not f then
 		return refuse('absent', name)
 	end
-	if not f or p.gone or op[9] or f.parent ~= '' or op[7] and not (op[7] == 1 and is_owned(f, op)) then
+	if not f or p.gone or op[7] and not (op[7] == 1 and is_owned(f, op)) then
+		c.complex = true
+	elseif (op[9] or f.parent ~= '') and not is_kept_part(f, op, writer) then
 		c.complex = true
 	end
 	if not f and not p.gone then
@@ -160,7 +170,7 @@ local function write_field(op, writer)
 		entry.till = entry.till or {}
 		entry.till[name] = format('%d', till)
 	end
-	if op[9] then
+	if op[9] and op[9] ~= f.parent then
 		rare().set_parent(name, f, op[9])
 	end
 end
@@ -168,7 +178,7 @@ end
 -- Checks the update, and writes its fields. Returns the refusal.
 local function apply(u)
 	local ops, writer, client = u[1], u[2] or '', u[8]
-	c.plans, c.size_after = {}, c.bytes
+	c.plans, c.size_after, c.alone = {}, c.bytes, #ops == 1
 	if #ops + (u[7] and #u[7] or 0) > 8 then
 		rare().load_names(ops, u[7])
 	end
