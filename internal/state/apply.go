@@ -1,6 +1,10 @@
 package state
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"switchboard/internal/payload"
+)
 
 // update is an Update that is being checked and applied.
 type update struct {
@@ -54,8 +58,17 @@ func (s *State) Check(u *Update, now int64, next func() int64) (Result, error) {
 }
 
 // text returns the value of a field that is a JSON string, or "".
-func (a *update) text(name string) (value string) {
-	if f := a.fields.get(name); f != nil && json.Unmarshal(f.Value, &value) != nil {
+func (a *update) text(name string) string {
+	f := a.fields.get(name)
+	if f == nil {
+		return ""
+	}
+	s := payload.NewScanner(f.Value)
+	if text, ok := s.Text(); ok && s.End() {
+		return string(text)
+	}
+	var value string // with escapes
+	if json.Unmarshal(f.Value, &value) != nil {
 		return ""
 	}
 	return value
