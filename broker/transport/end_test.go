@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/loop"
+	"switchboard/internal/await"
 	"switchboard/internal/wire"
 )
 
@@ -108,9 +109,7 @@ func TestThePeerEnds(t *testing.T) {
 				})
 				service.stop()
 				s.wantSilence()
-				if n := service.gate.count.Load(); n != 0 {
-					t.Errorf("%d places are still taken", n)
-				}
+				await.True(t, "all places are free", func() bool { return service.gate.count.Load() == 0 })
 			})
 		}
 	})
@@ -188,9 +187,7 @@ func TestPeerDoesNotReadTheReason(t *testing.T) {
 		}
 		service.stop()
 		s.wantSilence()
-		if n := service.gate.count.Load(); n != 0 {
-			t.Errorf("%d places are still taken", n)
-		}
+		await.True(t, "all places are free", func() bool { return service.gate.count.Load() == 0 })
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/loop"
+	"switchboard/internal/await"
 	"switchboard/internal/wire"
 )
 
@@ -33,9 +34,7 @@ func TestGateOnTCP(t *testing.T) {
 	third.write([]byte("x\n"))
 	s.want(event{"message", "x"})
 	service.stop()
-	if n := service.gate.count.Load(); n != 0 {
-		t.Errorf("%d places are still taken", n)
-	}
+	await.True(t, "all places are free", func() bool { return service.gate.count.Load() == 0 })
 }
 
 // TestRefusedWithoutLinger checks that clients receive the reason even if maxRefused connections
@@ -95,9 +94,7 @@ func TestHandshakeExpires(t *testing.T) {
 			if len(service.sessions) != 0 {
 				t.Error("a session was made")
 			}
-			if n := service.gate.count.Load(); n != 0 {
-				t.Errorf("%d places are still taken", n)
-			}
+			await.True(t, "all places are free", func() bool { return service.gate.count.Load() == 0 })
 		})
 	}
 }

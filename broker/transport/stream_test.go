@@ -74,9 +74,7 @@ func TestStreamThatIsRefused(t *testing.T) {
 		if len(service.sessions) > 0 {
 			t.Error("a refused request made a session")
 		}
-		if n := service.gate.count.Load(); n != 0 {
-			t.Errorf("%d places are still taken", n)
-		}
+		await.True(t, "all places are free", func() bool { return service.gate.count.Load() == 0 })
 	})
 }
 
