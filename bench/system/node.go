@@ -28,5 +28,7 @@ func installNode(ctx context.Context, log io.Writer, name string) (dir string, e
 		return dir, nil
 	}
 	logf(log, "installing the npm packages of %s", dir)
-	return dir, runCommand(exec.CommandContext(ctx, "npm", "ci", "--silent", "--no-audit", "--no-fund", "--prefix", dir))
+	// Some versions of npm refuse `npm ci` with a lock file that they have written. Without --no-save,
+	// install would change the lock file.
+	return dir, runCommand(exec.CommandContext(ctx, "npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund", "--prefix", dir))
 }
