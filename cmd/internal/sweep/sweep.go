@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/cmd/internal/setup"
@@ -90,12 +91,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		if err := tolerate(redis.Check(ctx)); err != nil {
 			return err
 		}
-		report, err := j.Once(ctx)
-		if err != nil {
-			return err
-		}
-		log.Info().EmbedObject(report).Msg("the round is complete")
-		return nil
+		return once(ctx, j, log)
 	}
 	limited := loglimit.New(log, loglimit.Every)
 	defer limited.Close()
@@ -111,4 +107,13 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		return j.Run(ctx)
 	})
 	return group.Wait()
+}
+
+// once makes one round.
+func once(ctx context.Context, j *janitor.Janitor, log zerolog.Logger) error {
+	report, err := j.Once(ctx)
+	if err == nil {
+		log.Info().EmbedObject(report).Msg("the round is complete")
+	}
+	return err
 }
