@@ -27,28 +27,64 @@ type coalescedChanges struct {
 	steps    map[string][]step
 }
 
-// changesSince returns the clients that joined and left after k.seq, without self, sorted by
-// client.
+// after returns the member after the step, nil if it has left.
+func (s *step) after() *registry.Member {
+	if s.joined {
+		return &s.member
+	}
+	return nil
+}
+
+// before returns the member before the step, nil if there was none.
+func (s *step) before() *registry.Member {
+	if s.joined {
+		return nil
+	}
+	return &s.member
+}
+
+// states calls yield with what the watcher may know of a client, nil for no member: the state
+// before the steps, which are those after k.seq, and the states that a page has shown.
+func (k *knowledge) states(steps []step, yield func(*registry.Member)) {
+	yield(steps[0].before())
+	if k.pagedTo == 0 {
+		return
+	}
+	from, to := k.seq+int64(k.pagedFrom), k.seq+int64(k.pagedTo)
+	for i := range steps {
+		replaced := i+1 < len(steps) && steps[i+1].seq <= from
+		if steps[i].seq <= to && !replaced {
+			yield(steps[i].after())
+		}
+	}
+}
+
+// changesSince returns the clients that joined and left, without self, sorted by client. A client
+// that is again what the watcher knows has not changed. A client with another user counts as a
+// leave and a join.
 func (c *coalescedChanges) changesSince(k knowledge, self string) (joined, left []registry.Member) {
-	// A page shows a client as it was between two steps. So the watcher needs the last step, also if
-	// the client is now what it was before the first one.
-	paged := k.paged >= c.firstSeq
 	for client, steps := range c.steps {
 		i := slices.IndexFunc(steps, func(s step) bool { return s.seq > k.seq })
 		if i < 0 || client == self {
 			continue
 		}
-		first, last := steps[i], steps[len(steps)-1]
-		wasMember := !first.joined
-		sameUser := first.member.User == last.member.User
-		if wasMember && last.joined && sameUser && !paged {
-			continue // nothing changed; a client with another user counts as a leave and a join
+		now := steps[len(steps)-1].after()
+		var gone *registry.Member
+		join := false
+		k.states(steps[i:], func(known *registry.Member) {
+			if same := now != nil && known != nil && now.User == known.User; same {
+				return
+			}
+			if known != nil {
+				gone = known
+			}
+			join = now != nil
+		})
+		if gone != nil {
+			left = append(left, *gone)
 		}
-		if wasMember && !(last.joined && sameUser) || paged && !last.joined {
-			left = append(left, first.member)
-		}
-		if last.joined {
-			joined = append(joined, last.member)
+		if join {
+			joined = append(joined, *now)
 		}
 	}
 	byClient := func(a, b registry.Member) int { return strings.Compare(a.Client, b.Client) }
@@ -80,5 +116,5 @@ func (c *coalescedChanges) message(k knowledge, self string) *dialect.Message {
 // snapshot or from a page.
 func (c *coalescedChanges) differsFor(k knowledge, self string) bool {
 	_, changed := c.steps[self]
-	return !c.tooMany() && (changed || max(k.seq, k.paged) >= c.firstSeq)
+	return !c.tooMany() && (changed || k.seq+int64(k.pagedTo) >= c.firstSeq)
 }

@@ -133,7 +133,7 @@ func (s *Subscription) Page(cursor string, limit int) (Page, error) {
 		return Page{}, registry.ErrBadCursor
 	}
 	page, seq := v.page(after, limit)
-	s.known.paged = seq
+	s.known.page(seq)
 	return page, nil
 }
 

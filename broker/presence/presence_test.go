@@ -240,9 +240,12 @@ func TestPageBetweenCoalescedChanges(t *testing.T) {
 		a.join("pad", "bob", 2)
 		w.settle()
 		paging, other := a.watch("x"), a.watch("y")
+		a.leave("tv", 1)
+		w.waitASecond()        // without a tick, which would send the changes
+		a.join("tv", "bob", 5) // the page has it again, so no watcher needs an event
 		a.leave("pad", 2)
 		a.join("phone", "bob", 3)
-		w.waitASecond() // without a tick, which would send the changes
+		w.waitASecond()
 		paging.readPage()
 		a.join("pad", "bob", 4)
 		a.leave("phone", 3)

@@ -2,6 +2,7 @@ package presence
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -42,8 +43,26 @@ type Subscription struct {
 
 // knowledge is what a watcher knows of the changes of a view.
 type knowledge struct {
-	seq   int64 // all changes up to this one
-	paged int64 // the watcher has pages that may include changes up to this one; 0 for none
+	seq int64 // all changes up to this one
+
+	// Pages of the members since then have shown the states from the change seq+pagedFrom to
+	// seq+pagedTo. Without such pages, pagedTo is 0.
+	pagedFrom, pagedTo uint32
+}
+
+// advance notes that the watcher knows all changes up to seq.
+func (k *knowledge) advance(seq int64) {
+	n := uint32(min(seq-k.seq, math.MaxUint32))
+	k.seq, k.pagedFrom, k.pagedTo = seq, k.pagedFrom-min(k.pagedFrom, n), k.pagedTo-min(k.pagedTo, n)
+}
+
+// page notes that the watcher has a page of the state after change seq.
+func (k *knowledge) page(seq int64) {
+	n := uint32(min(max(seq-k.seq, 0), math.MaxUint32))
+	if k.pagedTo == 0 {
+		k.pagedFrom = n
+	}
+	k.pagedTo = max(k.pagedTo, n)
 }
 
 // view is what a watcher can watch: a channel ([View]) or a user ([UserView]).
@@ -77,7 +96,7 @@ func subscribe(v view, list *loopWatchers, l *loop.Loop, w Watcher) *Subscriptio
 // subscription to the client.
 func (s *Subscription) Start() {
 	if event, seq, ok := s.view.initialEvent(); ok {
-		s.known.seq = seq
+		s.known.advance(seq)
 		s.watcher.Send(event)
 	}
 }
@@ -114,7 +133,7 @@ func (s *Subscription) Resume() {
 		s.hereSeq = v.p.here.seq.Load() // the snapshot has the values
 	}
 	event, seq := s.view.snapshotEvent()
-	s.known.seq = seq
+	s.known.advance(seq)
 	s.watcher.Send(event)
 }
 
@@ -242,7 +261,7 @@ func (l *loopWatchers) deliver(list []notification, seq int64) {
 			s.stale = true
 		default:
 			known := s.known
-			s.known.seq = seq
+			s.known.advance(seq)
 			l.write(s, list, known, &shared)
 		}
 		if i < len(l.subs) && l.subs[i] == s { // a failed write removes the subscription
