@@ -96,8 +96,6 @@ func (m *model) compare(got Snapshot, want map[string]state.Shown, when string) 
 		}
 	}
 	if m.Failed() {
-		for _, line := range m.trace[max(0, len(m.trace)-30):] {
-			m.Log(line)
-		}
+		m.logTrace()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,7 +42,9 @@ type model struct {
 	*scenario
 	rng   *rand.Rand
 	start time.Time
-	trace []string
+
+	traceLock sync.Mutex // guards trace: the callbacks add to it, too
+	trace     []string
 
 	state    *state.State
 	fold     *state.Map
@@ -82,15 +85,24 @@ func newModel(s *scenario, seed uint64) *model {
 func (m *model) now() int64 { return 1 + time.Since(m.start).Milliseconds() }
 
 func (m *model) note(format string, args ...any) {
+	m.traceLock.Lock()
+	defer m.traceLock.Unlock()
 	m.trace = append(m.trace, fmt.Sprintf(format, args...))
 }
 
 func (m *model) fail(format string, args ...any) {
 	m.Helper()
+	m.logTrace()
+	m.Fatalf(format, args...)
+}
+
+// logTrace logs the last steps.
+func (m *model) logTrace() {
+	m.traceLock.Lock()
+	defer m.traceLock.Unlock()
 	for _, line := range m.trace[max(0, len(m.trace)-30):] {
 		m.Log(line)
 	}
-	m.Fatalf(format, args...)
 }
 
 func (m *model) run() {

@@ -308,11 +308,13 @@ func TestIsAlias(t *testing.T) {
 func TestManyAliases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		aliases := map[string]string{}
+		for i := range 3*maxChange + 1 {
+			aliases[fmt.Sprint("user-", i)] = fmt.Sprint(i)
+		}
 		w := newAliasWorld(t, 0, 10_000, aliases, "a")
 		a := w.nodes["a"]
-		for i := range 3*maxChange + 1 {
+		for i := range len(aliases) {
 			user := fmt.Sprint("user-", i)
-			aliases[user] = fmt.Sprint(i)
 			a.join(user+"/phone", user, int64(i+1))
 		}
 		w.settle()
