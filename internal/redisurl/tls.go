@@ -30,6 +30,10 @@ func strict(config *tls.Config) *tls.Config {
 	return tlsconfig.Strict(config)
 }
 
+// keepAlive finds a dead connection after 45 s, as the dialer of go-redis does. It also keeps the
+// connection in the tables of load balancers and NAT.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
+
 // dialer returns a dialer that uses t.config, or fromURL if there is none. fromURL is nil for a
 // connection without TLS. The certificate must be valid for the host that is dialed. If the URL of
 // a Cluster has one host, it must be valid for that name on all nodes.
@@ -42,7 +46,7 @@ func (t *target) dialer(timeout time.Duration, fromURL *tls.Config) func(context
 	if t.kind == cluster && len(t.hosts) == 1 {
 		shared, _, _ = net.SplitHostPort(t.hosts[0])
 	}
-	plain := &net.Dialer{Timeout: timeout, KeepAlive: 5 * time.Minute}
+	plain := &net.Dialer{Timeout: timeout, KeepAliveConfig: keepAlive}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		config := fromURL
 		if t.config != nil {
