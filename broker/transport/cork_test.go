@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -141,6 +143,25 @@ func TestEndWhileCorked(t *testing.T) {
 	}
 	c.Uncork()
 	c.want(t, 0)
+}
+
+// TestBrokenWhileCorked checks that a connection that the peer breaks gets its held bytes before
+// the reason.
+func TestBrokenWhileCorked(t *testing.T) {
+	for name, end := range map[string]func(*pollerConn){
+		"stream":    func(c *pollerConn) { c.broken("no length") },
+		"websocket": func(c *pollerConn) { c.fail(statusProtocol, "no mask") },
+	} {
+		c := newCorkable()
+		c.loop.poller.lingerTime = time.Minute
+		c.Cork()
+		c.Write(batchOf("a"))
+		end(c.pollerConn)
+		c.Uncork()
+		if first := spoken.Stream([]byte("a")); !bytes.HasPrefix(c.out.out.Bytes(), first) || c.out.out.Len() == len(first) {
+			t.Errorf("%s: the connection is sent %q, want %q first, then the reason", name, c.out.out.String(), first)
+		}
+	}
 }
 
 // TestThePeerIsGoneWithinFlush: a write that fails ends the connection within the call.

@@ -179,6 +179,7 @@ func (c *pollerConn) readUnit(buf []byte) int {
 // broken ends a stream that breaks the rules of its dialect.
 func (c *pollerConn) broken(detail string) {
 	c.receiver.Broken(detail)
+	c.Flush()
 	out, _ := c.encoding.AppendClosing(nil, wire.CloseBadRequest, detail, 0)
 	c.send(out)
 	if to := c.receiver; to != nil { // otherwise the write has found that the peer is gone

@@ -295,6 +295,7 @@ func (c *pollerConn) fail(status int, detail string) {
 
 // finish sends the close frame to a peer that has ended or broken the connection.
 func (c *pollerConn) finish(status int, detail string) {
+	c.Flush()
 	c.send(closeFrame(status, detail))
 	if to := c.receiver; to != nil { // nil if the session has closed the connection, or if the write found the peer gone
 		c.linger()
