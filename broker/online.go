@@ -55,7 +55,7 @@ func (b *Broker) OnlineUsers(context.Context) (api.UserCount, bool) {
 	if fresh {
 		return count, known
 	}
-	_, _, _ = o.flight.Do("", func() (any, error) { // callers with other contexts wait for it, too
+	_, _, _ = o.flight.Do("count", func() (any, error) { // callers with other contexts wait for it, too
 		ctx, cancel := context.WithTimeout(context.Background(), onlineTimeout)
 		defer cancel()
 		b.countUsers(ctx)
@@ -151,14 +151,20 @@ func (b *Broker) userSummary() userSummary {
 	if fresh {
 		return own
 	}
-	began := time.Now()
+	made, _, _ := o.flight.Do("own", func() (any, error) { return b.summarizeUsers(), nil }) // other servers ask at once
+	return made.(userSummary)
+}
+
+// summarizeUsers makes the summary of this server's users.
+func (b *Broker) summarizeUsers() userSummary {
+	o, began := &b.online, time.Now()
 	var users sketch.Sketch
 	b.sessions.EachUser(users.Add)
 	_, n := b.sessions.Counts()
 	if exact, ok := users.Count(); ok {
 		n = exact // of the same moment
 	}
-	own = userSummary{Users: n}
+	own := userSummary{Users: n}
 	own.Sketch, _ = users.AppendBinary(nil) // it never fails
 	o.mu.Lock()
 	defer o.mu.Unlock()
