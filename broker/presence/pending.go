@@ -154,7 +154,7 @@ func (p *Presence) takeBatchLocked() (batch []*rosterWrite) {
 			continue
 		}
 		batch = append(batch, &rosterWrite{pending: r, changes: r.changes})
-		members += len(r.changes)
+		members += max(len(r.changes), 1) // how many aliases have changed is not known yet
 		r.changes, r.aliases = nil, false
 	}
 	return batch

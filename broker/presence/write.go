@@ -3,7 +3,6 @@ package presence
 import (
 	"bytes"
 	"context"
-	"slices"
 	"sync"
 
 	"switchboard/registry"
@@ -14,6 +13,7 @@ type rosterWrite struct {
 	pending *pendingRoster
 	changes []memberChange
 	rewrite bool                    // read the stored roster and write the difference, instead of changes
+	aliased bool                    // the channel shows aliases, so that changes are not used
 	rest    registry.PresenceChange // not written yet
 	err     error
 }
@@ -53,7 +53,6 @@ func (p *Presence) prepareWrites(ctx context.Context, server string, batch []*ro
 	failed := p.readAliases(ctx, aliased)
 	for _, b := range batch {
 		channel := b.pending.channel
-		hasAliases := slices.Contains(aliased, channel)
 		switch b.err = failed[channel]; {
 		case b.err != nil:
 		case b.rewrite:
@@ -62,11 +61,11 @@ func (p *Presence) prepareWrites(ctx context.Context, server string, batch []*ro
 				continue
 			}
 			members := p.aliasMembers(channel)
-			if !hasAliases {
+			if !b.aliased {
 				members = p.opts.Members(channel) // these include all pending changes
 			}
 			b.rest = difference(stored.Members, members)
-		case hasAliases: // changes may have clients that joined before the access rules changed
+		case b.aliased: // changes may have clients that joined before the access rules changed
 			b.rest = p.aliasChange(channel)
 		default:
 			b.rest = presenceChange(b.changes)
@@ -74,10 +73,10 @@ func (p *Presence) prepareWrites(ctx context.Context, server string, batch []*ro
 	}
 }
 
-// withAliases returns the channels of a batch that show aliases.
+// withAliases finds the writes of a batch whose channels show aliases, and returns the channels.
 func (p *Presence) withAliases(batch []*rosterWrite) (channels []string) {
 	for _, b := range batch {
-		if p.showsAliases(b.pending.channel) {
+		if b.aliased = p.showsAliases(b.pending.channel); b.aliased {
 			channels = append(channels, b.pending.channel)
 		}
 	}
