@@ -29,6 +29,9 @@ type aliasChannel struct {
 	users   map[string]*aliasUser  // by the field with their alias
 	shown   map[string]*shownAlias // by alias
 	changed map[string]struct{}    // aliases whose entry in the roster may be wrong
+
+	changing int                 // calls of changeAliases that read the members
+	touched  map[string]struct{} // clients that joined or left meanwhile; nil if changing is 0
 }
 
 // aliasClient is one connection.
@@ -50,7 +53,7 @@ type aliasUser struct {
 type shownAlias struct {
 	user    string // one of them
 	users   int
-	written bool // it is in the roster, as far as this server knows
+	written string // the user that it has in the roster, as far as this server knows; empty for none
 }
 
 // FieldRead asks for fields of one channel.
@@ -81,13 +84,15 @@ func (p *Presence) JoinAs(channel, field string, m registry.Member) {
 // leaveAlias is Leave in a channel that shows aliases. It returns false if the client did not join
 // with JoinAs.
 func (p *Presence) leaveAlias(channel, client string, generation int64) bool {
-	if p.aliases.count.Load() == 0 || !p.aliases.has(channel, client) {
+	if p.aliases.count.Load() == 0 || !p.aliases.beginLeave(channel, client) {
 		return false
 	}
 	p.EndHere(channel, client, generation) // it needs the alias
 	t := &p.aliases
 	t.mu.Lock()
-	t.channels[channel].leave(client, generation)
+	if c := t.channels[channel]; c != nil { // otherwise new access rules have ended the aliases
+		c.leave(client, generation)
+	}
 	t.mu.Unlock()
 	p.requestAliases(channel)
 	return true
@@ -135,14 +140,15 @@ func (p *Presence) aliasOf(channel, client string) (alias string, ready bool) {
 	return u.alias, u.read == u.version
 }
 
-// has reports whether the client has joined with JoinAs.
-func (t *aliasTable) has(channel, client string) bool {
+// beginLeave reports whether the client has joined with JoinAs.
+func (t *aliasTable) beginLeave(channel, client string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.channels[channel]
 	if c == nil {
 		return false
 	}
+	c.touch(client)
 	_, known := c.clients[client]
 	return known
 }
@@ -151,10 +157,7 @@ func (t *aliasTable) has(channel, client string) bool {
 func (t *aliasTable) getOrCreate(channel string) *aliasChannel {
 	c := t.channels[channel]
 	if c == nil {
-		c = &aliasChannel{
-			table: t, clients: map[string]aliasClient{}, users: map[string]*aliasUser{},
-			shown: map[string]*shownAlias{}, changed: map[string]struct{}{},
-		}
+		c = newAliasChannel(t)
 		if t.channels == nil {
 			t.channels = map[string]*aliasChannel{}
 		}
@@ -162,6 +165,14 @@ func (t *aliasTable) getOrCreate(channel string) *aliasChannel {
 		t.count.Add(1)
 	}
 	return c
+}
+
+// newAliasChannel returns a channel without clients.
+func newAliasChannel(t *aliasTable) *aliasChannel {
+	return &aliasChannel{
+		table: t, clients: map[string]aliasClient{}, users: map[string]*aliasUser{},
+		shown: map[string]*shownAlias{}, changed: map[string]struct{}{},
+	}
 }
 
 // nextVersion returns a new version. A user that leaves and comes back has another one, so that the
@@ -179,8 +190,16 @@ func (t *aliasTable) remove(channel string) {
 	}
 }
 
+// touch notes that changeAliases may have read a client before it joined or left.
+func (c *aliasChannel) touch(client string) {
+	if c.touched != nil {
+		c.touched[client] = struct{}{}
+	}
+}
+
 // join adds a client, or updates it.
 func (c *aliasChannel) join(field string, m registry.Member) {
+	c.touch(m.Client)
 	before, known := c.clients[m.Client]
 	if known && before.generation > m.Generation {
 		return
@@ -223,11 +242,12 @@ func (c *aliasChannel) setAlias(u *aliasUser, alias string) {
 	if u.alias == alias {
 		return
 	}
-	if u.alias != "" {
-		c.shown[u.alias].users--
-		c.changed[u.alias] = struct{}{}
+	before := u.alias
+	u.alias = alias
+	if before != "" {
+		c.dropUser(before, u)
 	}
-	if u.alias = alias; alias == "" {
+	if alias == "" {
 		return
 	}
 	s := c.shown[alias]
@@ -235,9 +255,25 @@ func (c *aliasChannel) setAlias(u *aliasUser, alias string) {
 		s = &shownAlias{}
 		c.shown[alias] = s
 	}
-	s.users++
-	s.user = u.name
+	if s.users++; s.users == 1 {
+		s.user = u.name
+	}
 	c.changed[alias] = struct{}{}
+}
+
+// dropUser notes that a user no longer has an alias.
+func (c *aliasChannel) dropUser(alias string, u *aliasUser) {
+	s := c.shown[alias]
+	c.changed[alias] = struct{}{}
+	if s.users--; s.users == 0 || s.user != u.name {
+		return
+	}
+	for _, other := range c.users {
+		if other.alias == alias {
+			s.user = other.name
+			return
+		}
+	}
 }
 
 // invalidate notes which aliases an entry may have changed, all of them if it is nil, and reports

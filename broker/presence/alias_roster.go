@@ -107,20 +107,23 @@ func (t *aliasTable) apply(reads []FieldRead) {
 func (p *Presence) aliasChange(channel string) (change registry.PresenceChange) {
 	t := &p.aliases
 	t.mu.Lock()
-	if c := t.channels[channel]; c != nil {
-		for alias := range c.changed {
-			s := c.shown[alias]
-			switch {
-			case s.users > 0 && !s.written:
-				change.Join = append(change.Join, aliasMember(alias, s.user))
-			case s.users == 0 && s.written:
-				change.Leave = append(change.Leave, aliasMember(alias, s.user))
-			}
-		}
-		t.finishChange(channel, c)
+	c := t.channels[channel]
+	if c == nil {
+		t.mu.Unlock()
+		return change
 	}
+	for alias := range c.changed {
+		s := c.shown[alias]
+		switch {
+		case s.users > 0 && s.written != s.user:
+			change.Join = append(change.Join, aliasMember(alias, s.user))
+		case s.users == 0 && s.written != "":
+			change.Leave = append(change.Leave, aliasMember(alias, s.written))
+		}
+	}
+	changed := t.finishChange(channel, c)
 	t.mu.Unlock()
-	p.endHereOf(channel, change.Leave)
+	p.endHereOf(channel, changed)
 	return change
 }
 
@@ -128,9 +131,9 @@ func (p *Presence) aliasChange(channel string) (change registry.PresenceChange) 
 func (p *Presence) aliasMembers(channel string) (list []registry.Member) {
 	t := &p.aliases
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	c := t.channels[channel]
 	if c == nil {
+		t.mu.Unlock()
 		return nil
 	}
 	for alias, s := range c.shown {
@@ -139,21 +142,26 @@ func (p *Presence) aliasMembers(channel string) (list []registry.Member) {
 			list = append(list, aliasMember(alias, s.user))
 		}
 	}
-	t.finishChange(channel, c)
+	changed := t.finishChange(channel, c)
+	t.mu.Unlock()
+	p.endHereOf(channel, changed)
 	return list
 }
 
-// finishChange notes that the roster gets all changes. The caller holds mu.
-func (t *aliasTable) finishChange(channel string, c *aliasChannel) {
+// finishChange notes that the roster gets all changes, and returns their aliases. The caller holds
+// mu.
+func (t *aliasTable) finishChange(channel string, c *aliasChannel) (changed []string) {
 	for alias := range c.changed {
+		changed = append(changed, alias)
 		s := c.shown[alias]
-		if s.written = s.users > 0; !s.written {
+		if s.written = s.user; s.users == 0 {
 			delete(c.shown, alias)
 		}
 	}
-	if clear(c.changed); len(c.clients) == 0 {
+	if clear(c.changed); len(c.clients) == 0 && c.changing == 0 {
 		t.remove(channel)
 	}
+	return changed
 }
 
 // aliasMember returns the entry of an alias in a roster.
@@ -173,7 +181,7 @@ func forClients(m registry.Member) registry.Member {
 }
 
 // AliasesChanged applies new access rules to channels that now show aliases, or no longer do, or
-// have them in another field. It does not wait for the result.
+// have them in another field. The here values there end. It does not wait for the result.
 func (p *Presence) AliasesChanged(channels []string) {
 	for _, channel := range channels {
 		p.opts.Pool.Go(func() { p.changeAliases(channel) })
@@ -189,17 +197,44 @@ func (p *Presence) changeAliases(channel string) {
 	if v != nil {
 		v.setAliased(shows)
 	}
-	members := p.opts.Members(channel)
+	p.rejoinAliases(channel)
+	p.endAllHere(channel)
+	p.rewriteRosters([]string{channel})
+}
+
+// rejoinAliases makes the table what it is if all clients join now.
+func (p *Presence) rejoinAliases(channel string) {
 	t := &p.aliases
 	t.mu.Lock()
-	t.remove(channel)
-	for _, m := range members {
-		if shows && m.User != "" {
-			t.getOrCreate(channel).join(p.opts.AliasField(channel, m.User), m)
-		}
+	c := t.getOrCreate(channel)
+	if c.changing++; c.touched == nil {
+		c.touched = map[string]struct{}{}
 	}
 	t.mu.Unlock()
-	p.Resync([]string{channel})
+	members := p.opts.Members(channel)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.channels[channel]
+	if before == nil || !p.showsAliases(channel) {
+		t.remove(channel)
+		return
+	}
+	c = newAliasChannel(t)
+	for _, m := range members {
+		if _, touched := before.touched[m.Client]; !touched && m.User != "" {
+			c.join(p.opts.AliasField(channel, m.User), m)
+		}
+	}
+	for client := range before.touched {
+		if now, known := before.clients[client]; known {
+			user := before.users[now.field].name
+			c.join(now.field, registry.Member{Client: client, User: user, Generation: now.generation})
+		}
+	}
+	if c.changing = before.changing - 1; c.changing > 0 { // after another reload
+		c.touched = before.touched
+	}
+	t.channels[channel] = c
 }
 
 // setAliased is called when the channel begins or stops to show aliases.

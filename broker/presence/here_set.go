@@ -79,9 +79,9 @@ func (p *Presence) EndHere(channel, client string, generation int64) {
 	h.endLocked(client, generation)
 }
 
-// endHereOf ends the values of aliases that are no longer shown.
-func (p *Presence) endHereOf(channel string, left []registry.Member) {
-	if len(left) == 0 {
+// endHereOf ends the values of those aliases that the client which set the value no longer has.
+func (p *Presence) endHereOf(channel string, aliases []string) {
+	if len(aliases) == 0 {
 		return
 	}
 	h := p.lockHere(channel, false)
@@ -89,8 +89,22 @@ func (p *Presence) endHereOf(channel string, left []registry.Member) {
 		return
 	}
 	defer h.mu.Unlock()
-	for _, m := range left {
-		h.endLocked(m.Client, m.Generation)
+	for _, alias := range aliases {
+		if now, _ := p.aliasOf(channel, h.holders[alias].client); now != alias {
+			h.endLocked(alias, registry.AliasGeneration)
+		}
+	}
+}
+
+// endAllHere ends the values of all clients of this server in a channel, and of their aliases.
+func (p *Presence) endAllHere(channel string) {
+	h := p.lockHere(channel, false)
+	if h == nil {
+		return
+	}
+	defer h.mu.Unlock()
+	for client := range h.values {
+		h.endLocked(client, registry.AliasGeneration)
 	}
 }
 

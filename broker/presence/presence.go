@@ -155,17 +155,22 @@ func (p *Presence) MarkAllDirty() {
 // store may have lost them, or when this server has a new id because it was declared dead. Resync
 // does not wait for the result.
 func (p *Presence) Resync(channels []string) {
-	p.mu.Lock()
-	for _, channel := range channels {
-		r := p.pendingLocked(channel)
-		r.rewrite, r.changes = true, nil
-	}
-	p.mu.Unlock()
+	p.rewriteRosters(channels)
 	for _, v := range p.allViews() {
 		v.watchAndReread()
 	}
 	for _, v := range p.allUserViews() {
 		v.markDirty()
+	}
+}
+
+// rewriteRosters has the rosters of the channels written again.
+func (p *Presence) rewriteRosters(channels []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, channel := range channels {
+		r := p.pendingLocked(channel)
+		r.rewrite, r.changes = true, nil
 	}
 }
 
