@@ -288,7 +288,10 @@ func TestClientAddresses(t *testing.T) {
 					t.Fatal(err)
 				}
 				var got struct{ Address string }
-				c.call("GET", "/v1/clients/"+strings.ReplaceAll(way.name, " ", "-"), "", &got)
+				await.True(t, way.name+" is connected", func() bool {
+					c.call("GET", "/v1/clients/"+strings.ReplaceAll(way.name, " ", "-"), "", &got)
+					return got.Address != ""
+				})
 				if host, _, _ := net.SplitHostPort(got.Address); host != address {
 					t.Errorf("%s: the broker sees %s, want %s", way.name, got.Address, address)
 				}
