@@ -140,13 +140,19 @@ func (c *cluster) executeIn(root, program string, args ...string) *proc.Process 
 
 func (c *cluster) awaitReady(n *node) {
 	c.t.Helper()
-	await.NoError(within(c.t), c.t, n.name+" is ready", func() error {
+	c.awaitReadyz(n, http.StatusOK)
+}
+
+// awaitReadyz waits until /readyz of a broker answers with a status.
+func (c *cluster) awaitReadyz(n *node, status int) {
+	c.t.Helper()
+	await.NoError(within(c.t), c.t, fmt.Sprintf("/readyz of %s is %d", n.name, status), func() error {
 		resp, err := http.Get("http://" + n.http + "/readyz")
 		if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
+		if resp.StatusCode != status {
 			return fmt.Errorf("%s: %s", n.name, resp.Status)
 		}
 		return nil

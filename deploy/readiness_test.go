@@ -4,7 +4,6 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -132,7 +131,7 @@ func TestBrokerWithoutRedis(t *testing.T) {
 			defer news.stop()
 
 			toRedis.cut(true)
-			c.awaitNotReady(c.brokers[0])
+			c.awaitReadyz(c.brokers[0], http.StatusServiceUnavailable)
 			if name == "haproxy" {
 				c.wantNoNewConnections(c.brokers[0], "broker-1")
 			}
@@ -155,22 +154,6 @@ func TestBrokerWithoutRedis(t *testing.T) {
 			t.Logf("%d messages to %d clients", n, len(all))
 		})
 	}
-}
-
-// awaitNotReady waits until /readyz of a broker fails.
-func (c *cluster) awaitNotReady(n *node) {
-	c.t.Helper()
-	await.NoError(within(c.t), c.t, n.name+" is not ready", func() error {
-		resp, err := http.Get("http://" + n.http + "/readyz")
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusServiceUnavailable {
-			return errors.New(resp.Status)
-		}
-		return nil
-	})
 }
 
 // wantAnswers makes n calls that read from Redis. Each one has an answer at once: the load balancer

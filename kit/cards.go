@@ -14,23 +14,8 @@ import (
 	"switchboard/kit/index"
 )
 
-// CardsEvery is the mean interval of the rounds of [Cards].
-const CardsEvery = time.Second
-
 // CardsBatch is how many cards a round of [Cards] computes at once.
 const CardsBatch = 50
-
-const (
-	// cardsLease is how long a broker has for the cards of a batch.
-	cardsLease = 10 * time.Second
-	// Every card is computed once in sweepLeast to sweepMost, in case that a broker has died after a
-	// change. All brokers together compute sweepRate cards a second in between.
-	sweepLeast = 10 * time.Second
-	sweepMost  = time.Minute
-	sweepRate  = 100
-	// forgetEvery is how often a broker forgets removed cards.
-	forgetEvery = time.Minute
-)
 
 // Cards keeps the cards of an index up to date. It computes a card after each change that this
 // broker notes, and every card from time to time.
@@ -77,25 +62,14 @@ func (c *Cards) take() []string {
 
 // Run makes a round every second, with jitter, until ctx ends. what names the documents in the log.
 func (c *Cards) Run(ctx context.Context, log zerolog.Logger, what string) error {
-	forget := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(CardsEvery/2 + rand.N(CardsEvery)):
-		}
-		err := c.Round(ctx)
-		if err == nil && time.Since(forget) > forgetEvery {
-			err, forget = c.Index.Sweep(ctx, 10*CardsBatch), time.Now()
-		}
-		if err != nil && ctx.Err() == nil {
-			log.Warn().Err(err).Msgf("a round over the %s is incomplete", what)
-		}
-	}
+	return c.rounds().Run(ctx, log, what, c.Round)
 }
 
-// Round computes the cards of the documents that have changed or are due. Several brokers may run
-// it at once: each document is handed to one.
+func (c *Cards) rounds() *Rounds {
+	return &Rounds{Index: c.Index, All: c.All, Batch: CardsBatch, SweepLeast: 10 * time.Second, SweepRate: 100}
+}
+
+// Round computes the cards of the documents that have changed or are due.
 func (c *Cards) Round(ctx context.Context) error {
 	if ids := c.take(); len(ids) > 0 {
 		if err := c.Index.Schedule(ctx, 0, ids...); err != nil {
@@ -103,31 +77,11 @@ func (c *Cards) Round(ctx context.Context) error {
 			return err
 		}
 	}
-	counts, err := c.Index.Count(ctx, c.All)
-	if err != nil {
-		return err
-	}
-	sweep := min(max(sweepLeast, time.Duration(counts[0])*time.Second/sweepRate), sweepMost)
-	for ctx.Err() == nil {
-		tasks, err := c.Index.Take(ctx, CardsBatch, cardsLease)
-		if err != nil {
-			return err
-		}
-		if err := c.refresh(ctx, tasks, sweep); err != nil {
-			return err
-		}
-		if len(tasks) < CardsBatch {
-			break
-		}
-	}
-	return nil
+	return c.rounds().Take(ctx, func(tasks []index.Task, sweep time.Duration) error { return c.refresh(ctx, tasks, sweep) })
 }
 
 // refresh computes the cards of documents. A task that fails is due again after its lease.
 func (c *Cards) refresh(ctx context.Context, tasks []index.Task, sweep time.Duration) error {
-	if len(tasks) == 0 {
-		return nil
-	}
 	ids := make([]string, len(tasks))
 	for i, t := range tasks {
 		ids[i] = t.ID

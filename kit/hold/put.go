@@ -118,7 +118,7 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 		}
 	}
 	// A new resource is in no list yet. If this process ends before its round, another one finds it.
-	if err := h.opts.Index.Schedule(ctx, kit.CardsEvery, resource); err != nil {
+	if err := h.opts.Index.Schedule(ctx, kit.RoundEvery, resource); err != nil {
 		return 0, err
 	}
 	version, err = h.write(ctx, v, u, req.Durable)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -48,14 +49,14 @@ func (k *known) of(id string) (room knownRoom, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	room, ok = k.rooms[id]
-	return room, ok && time.Since(room.read) < sweepMost
+	return room, ok && time.Since(room.read) < kit.SweepMost
 }
 
 // forget removes rooms that must be read in full anyway.
 func (k *known) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.rooms, func(_ string, room knownRoom) bool { return time.Since(room.read) >= sweepMost })
+	maps.DeleteFunc(k.rooms, func(_ string, room knownRoom) bool { return time.Since(room.read) >= kit.SweepMost })
 }
 
 // unchanged returns the rooms in which nothing has happened, with the time until each changes

@@ -12,25 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
 
-// Times and sizes of the round.
 const (
-	roundEvery = time.Second
-	// taskLease is how long a broker has for the tasks of a batch.
-	taskLease = 10 * time.Second
 	// batchSize is how many rooms are read in one round trip.
 	batchSize = 100
 	// lobbiesAtOnce is how many lobbies of a batch are compared at once.
 	lobbiesAtOnce = 4
-	// Every room is read once in sweepLeast to sweepMost, since a server that dies leaves members away
-	// without a call. All brokers together read sweepRate rooms a second in between.
-	sweepLeast = 5 * time.Second
-	sweepMost  = time.Minute
-	sweepRate  = 200
-	// forgetEvery is how often a broker forgets removed cards.
-	forgetEvery = time.Minute
 )
 
 // lobbyTask is the prefix of the ids of lobbies on the due list. No id of a room has a slash.
@@ -42,53 +32,19 @@ func (r *Rooms) Run(ctx context.Context) error {
 	var settling sync.WaitGroup
 	defer settling.Wait()
 	settling.Go(func() { r.settle(ctx) })
-	log, forget := r.host.Logger(), time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(roundEvery/2 + rand.N(roundEvery)):
-		}
-		err := r.Round(ctx)
-		if err == nil && time.Since(forget) > forgetEvery {
-			r.known.forget()
-			err, forget = r.index.Sweep(ctx, 10*batchSize), time.Now()
-		}
-		if err != nil && ctx.Err() == nil {
-			log.Warn().Err(err).Msg("a round over the rooms is incomplete")
-		}
-	}
+	return r.rounds().Run(ctx, r.host.Logger(), "rooms", r.Round)
+}
+
+// rounds are more frequent than those of [kit.Cards], since a server that dies leaves members away
+// without a call.
+func (r *Rooms) rounds() *kit.Rounds {
+	return &kit.Rounds{Index: r.index, All: orderCreated, Batch: batchSize, SweepLeast: 5 * time.Second, SweepRate: 200, Forget: r.known.forget}
 }
 
 // Round looks at the rooms that are due: it computes their cards, ends those whose time has come,
-// and notes when each is due again. Several brokers may run it at once: each room is handed to one.
+// and notes when each is due again.
 func (r *Rooms) Round(ctx context.Context) error {
-	sweep, err := r.sweepTime(ctx)
-	if err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		tasks, err := r.index.Take(ctx, batchSize, taskLease)
-		if err != nil {
-			return err
-		}
-		if err := r.runTasks(ctx, tasks, sweep); err != nil {
-			return err
-		}
-		if len(tasks) < batchSize {
-			break
-		}
-	}
-	return nil
-}
-
-// sweepTime returns the time after which a room is read again.
-func (r *Rooms) sweepTime(ctx context.Context) (time.Duration, error) {
-	counts, err := r.index.Count(ctx, orderCreated)
-	if err != nil {
-		return 0, err
-	}
-	return min(max(sweepLeast, time.Duration(counts[0])*time.Second/sweepRate), sweepMost), nil
+	return r.rounds().Take(ctx, func(tasks []index.Task, sweep time.Duration) error { return r.runTasks(ctx, tasks, sweep) })
 }
 
 // runTasks runs the tasks of a batch. A task that fails is due again after its lease.

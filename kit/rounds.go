@@ -1,0 +1,81 @@
+package kit
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/kit/index"
+)
+
+const (
+	// RoundEvery is the mean interval of the rounds of [Rounds].
+	RoundEvery = time.Second
+	// RoundLease is how long a broker has for the tasks of a batch.
+	RoundLease = 10 * time.Second
+	// SweepMost is the longest time in which each document has one round.
+	SweepMost = time.Minute
+	// forgetEvery is how often a broker forgets removed cards.
+	forgetEvery = time.Minute
+)
+
+// Rounds makes rounds over the documents of an index. Several brokers may do so at once: each
+// document is handed to one.
+type Rounds struct {
+	Index index.Index
+	// All is the list that every card is in.
+	All string
+	// Batch is how many documents a broker takes at once.
+	Batch int
+	// Every document is due at least once in SweepLeast to SweepMost, in case that a broker has died
+	// after a change. SweepRate is how many a second are due for that reason in between.
+	SweepLeast time.Duration
+	SweepRate  int
+	// Forget is called before removed cards are forgotten. It may be nil.
+	Forget func()
+}
+
+// Run calls round every second, with jitter, until ctx ends. Every minute it forgets the removed
+// cards of the index. what names the documents in the log.
+func (r *Rounds) Run(ctx context.Context, log zerolog.Logger, what string, round func(context.Context) error) error {
+	forget := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(RoundEvery/2 + rand.N(RoundEvery)):
+		}
+		err := round(ctx)
+		if err == nil && time.Since(forget) > forgetEvery {
+			if r.Forget != nil {
+				r.Forget()
+			}
+			err, forget = r.Index.Sweep(ctx, 10*r.Batch), time.Now()
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn().Err(err).Msgf("a round over the %s is incomplete", what)
+		}
+	}
+}
+
+// Take calls do with the tasks that are due, in batches of at least one task. sweep is the time
+// after which a document is due again.
+func (r *Rounds) Take(ctx context.Context, do func(tasks []index.Task, sweep time.Duration) error) error {
+	counts, err := r.Index.Count(ctx, r.All)
+	if err != nil {
+		return err
+	}
+	sweep := min(max(r.SweepLeast, time.Duration(counts[0])*time.Second/time.Duration(r.SweepRate)), SweepMost)
+	for ctx.Err() == nil {
+		tasks, err := r.Index.Take(ctx, r.Batch, RoundLease)
+		if err != nil || len(tasks) == 0 {
+			return err
+		}
+		if err := do(tasks, sweep); err != nil || len(tasks) < r.Batch {
+			return err
+		}
+	}
+	return nil
+}
