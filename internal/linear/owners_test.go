@@ -176,9 +176,6 @@ func without(list []string, name string) []string {
 
 // take takes a step of an owner at the time now. It reports whether the step is stale.
 func (c contents) take(step queue.StateStep, now int64) (stale bool) {
-	if len(c.fields)+len(c.sessions) == 0 {
-		return false // there is no state, which could hold a generation
-	}
 	c.expire(now)
 	switch step.Kind {
 	case queue.OwnerEnded:
