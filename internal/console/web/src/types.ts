@@ -1,6 +1,15 @@
-// Answers of the HTTP API. Times are ms since 1970 unless a comment says otherwise.
+// Answers of the HTTP API. Times are ms since 1970 unless a comment says otherwise. Those of operators
+// are the types of the JavaScript client; its code is not in the console.
 
-export type Scope = "push" | "read" | "admin";
+import type { Scope, ServerStats } from "../../../../client/js/dist/server/operator.js";
+
+export type {
+  Duration as Latency,
+  Scope,
+  ServerStats,
+  WebhooksInfo as Webhooks,
+} from "../../../../client/js/dist/server/operator.js";
+
 export type System = "rooms" | "holds" | "boards" | "accounts" | "sessions" | "scenes";
 
 export interface Self {
@@ -24,35 +33,6 @@ export interface Server {
   connections: number;
   users: number;
   channels: number;
-}
-
-/**
- * Latency counts operations since the start. Percentiles, in seconds, are those of the last 10 s,
- * if there was an operation.
- */
-export interface Latency {
-  count: number;
-  p50?: number;
-  p99?: number;
-}
-
-/** ServerStats has gauges and counters of one server. Counters count since its start. */
-export interface ServerStats {
-  server: string;
-  at: number;
-  started_at: number;
-  connections: number;
-  users: number;
-  channels: number;
-  subscriptions: number;
-  accepted: number;
-  closed: number;
-  delivered: number;
-  pushes: number;
-  push_errors: number;
-  append: Latency;
-  drain: Latency;
-  rss: number; // bytes; 0 if it is not known
 }
 
 export interface Stats {
@@ -176,14 +156,6 @@ export interface PushResult {
     fields?: Record<string, unknown>;
     error?: PushError;
   }[];
-}
-
-export interface Webhooks {
-  waiting: number;
-  dead: number;
-  dropped: number;
-  oldest?: number;
-  endpoints: { url: string; events: string[] }[];
 }
 
 export interface DeadLetter {

@@ -1,5 +1,8 @@
 // Answers of the kit's calls (docs/rooms.md, holds.md, boards.md, accounts.md, scenes.md).
 
+export type { BoardCard, BoardView } from "../../../../../client/js/dist/kit/boards.js";
+export type { AccountEvent } from "../../../../../client/js/dist/server/kit.js";
+
 export interface RoomDocument {
   name?: string;
   mode: string;
@@ -67,24 +70,6 @@ export interface Hold {
   ended?: number;
 }
 
-export interface BoardView {
-  board: string;
-  season?: string;
-  ends?: number;
-  count: number;
-  entries: { rank: number; player: string; score: number }[];
-}
-
-export interface BoardCard {
-  board: string;
-  order: "asc" | "desc";
-  mode: string;
-  season?: string;
-  ends?: number;
-  count: number;
-  first?: { rank: number; player: string; score: number };
-}
-
 export interface Account {
   id: string;
   name?: string; // absent: a guest
@@ -92,14 +77,6 @@ export interface Account {
   state: "open" | "locked" | "deleted";
   created: number;
   login?: { at: number; address: string };
-}
-
-export interface AccountEvent {
-  n: number;
-  at: number;
-  type: string;
-  address?: string;
-  name?: string;
 }
 
 export interface SceneCard {
