@@ -10,6 +10,7 @@ import (
 	"switchboard/broker/api"
 	"switchboard/broker/peer"
 	"switchboard/internal/wire"
+	"switchboard/registry"
 )
 
 // The calls between servers, by their names on the links.
@@ -118,33 +119,58 @@ func (b *Broker) localSubscribers(channels []string) []int {
 // server did not answer.
 func (b *Broker) Subscribers(ctx context.Context, channels []string) (total []int, partial bool) {
 	total = b.localSubscribers(channels)
-	if b.links == nil || len(channels) == 0 {
+	if len(channels) == 0 {
 		return total, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	var mu sync.Mutex // guards total and partial
-	var wg sync.WaitGroup
-	for _, s := range b.Servers() {
-		if s.ID == b.ID() {
+	servers := b.otherServers()
+	answers := askServers[[]int](ctx, b, servers, callCount, channels)
+	for _, s := range servers {
+		counts := answers[s.ID]
+		if len(counts) != len(channels) {
+			partial = true
 			continue
 		}
+		for i, n := range counts {
+			total[i] += n
+		}
+	}
+	return total, partial
+}
+
+// otherServers returns the live servers without this one.
+func (b *Broker) otherServers() (others []registry.Server) {
+	if b.links == nil {
+		return nil
+	}
+	for _, s := range b.Servers() {
+		if s.ID != b.ID() {
+			others = append(others, s)
+		}
+	}
+	return others
+}
+
+// askServers makes the same call to each of the servers at once. It returns the answers by id of
+// the server; a server that does not answer is missing.
+func askServers[Out any](ctx context.Context, b *Broker, servers []registry.Server, call string, in any) map[string]Out {
+	answers := make(map[string]Out, len(servers))
+	var mu sync.Mutex // guards answers
+	var wg sync.WaitGroup
+	for _, s := range servers {
 		wg.Go(func() {
-			var counts []int
-			err := b.links.Call(ctx, s.ID, callCount, channels, &counts)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil || len(counts) != len(channels) {
-				partial = true
+			var out Out
+			if b.links.Call(ctx, s.ID, call, in, &out) != nil {
 				return
 			}
-			for i, n := range counts {
-				total[i] += n
-			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers[s.ID] = out
 		})
 	}
 	wg.Wait()
-	return total, partial
+	return answers
 }
 
 // Disconnect implements api.Cluster: it closes a client's connection on the given server.

@@ -11,7 +11,6 @@ import (
 
 	"switchboard/broker/api"
 	"switchboard/internal/sketch"
-	"switchboard/registry"
 )
 
 // onlineTimeout bounds the calls for one count.
@@ -69,7 +68,7 @@ func (b *Broker) OnlineUsers(context.Context) (api.UserCount, bool) {
 // countUsers asks the servers and sets the count.
 func (b *Broker) countUsers(ctx context.Context) {
 	own, servers := b.userSummary(), b.otherServers()
-	answers := b.askForUsers(ctx, servers)
+	answers := askServers[userSummary](ctx, b, servers, callUsers, nil)
 	o := &b.online
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,39 +88,6 @@ func (b *Broker) countUsers(ctx context.Context) {
 		summaries = append(summaries, summary)
 	}
 	o.count, o.countAt = mergeUsers(summaries), time.Now()
-}
-
-// otherServers returns the live servers without this one.
-func (b *Broker) otherServers() (others []registry.Server) {
-	if b.links == nil {
-		return nil
-	}
-	for _, s := range b.Servers() {
-		if s.ID != b.ID() {
-			others = append(others, s)
-		}
-	}
-	return others
-}
-
-// askForUsers returns the answers of the servers that answer.
-func (b *Broker) askForUsers(ctx context.Context, servers []registry.Server) map[string]userSummary {
-	answers := map[string]userSummary{}
-	var mu sync.Mutex // guards answers
-	var wg sync.WaitGroup
-	for _, s := range servers {
-		wg.Go(func() {
-			var summary userSummary
-			if b.links.Call(ctx, s.ID, callUsers, nil, &summary) != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			answers[s.ID] = summary
-		})
-	}
-	wg.Wait()
-	return answers
 }
 
 // mergeUsers returns the number of different users. It is at least that of the server with the most

@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,32 +16,17 @@ import (
 // Stats implements api.Cluster: it returns the numbers of all live servers. partial means that a
 // server did not answer; it is missing then.
 func (b *Broker) Stats(ctx context.Context) (list []api.Stats, partial bool) {
-	list = []api.Stats{b.stats()}
-	if b.links == nil {
-		return list, false
-	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	var mu sync.Mutex // guards list and partial
-	var wg sync.WaitGroup
-	for _, s := range b.Servers() {
-		if s.ID == b.ID() {
-			continue
-		}
-		wg.Go(func() {
-			var stats api.Stats
-			err := b.links.Call(ctx, s.ID, callStats, nil, &stats)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				partial = true
-				return
-			}
+	list = []api.Stats{b.stats()}
+	servers := b.otherServers()
+	answers := askServers[api.Stats](ctx, b, servers, callStats, nil)
+	for _, s := range servers {
+		if stats, found := answers[s.ID]; found {
 			list = append(list, stats)
-		})
+		}
 	}
-	wg.Wait()
-	return list, partial
+	return list, len(answers) < len(servers)
 }
 
 // self implements api.Options.Self.

@@ -105,47 +105,47 @@ func (t *aliasTable) apply(reads []FieldRead) {
 // aliasChange returns how the roster of a channel must change. The caller writes the change, or
 // rewrites the roster.
 func (p *Presence) aliasChange(channel string) (change registry.PresenceChange) {
-	t := &p.aliases
-	t.mu.Lock()
-	c := t.channels[channel]
-	if c == nil {
-		t.mu.Unlock()
-		return change
-	}
-	for alias := range c.changed {
-		s := c.shown[alias]
-		switch {
-		case s.users > 0 && s.written != s.user:
-			change.Join = append(change.Join, aliasMember(alias, s.user))
-		case s.users == 0 && s.written != "":
-			change.Leave = append(change.Leave, aliasMember(alias, s.written))
+	p.takeAliasChange(channel, func(c *aliasChannel) {
+		for alias := range c.changed {
+			s := c.shown[alias]
+			switch {
+			case s.users > 0 && s.written != s.user:
+				change.Join = append(change.Join, aliasMember(alias, s.user))
+			case s.users == 0 && s.written != "":
+				change.Leave = append(change.Leave, aliasMember(alias, s.written))
+			}
 		}
-	}
-	changed := t.finishChange(channel, c)
-	t.mu.Unlock()
-	p.endHereOf(channel, changed)
+	})
 	return change
 }
 
 // aliasMembers returns what the roster of a channel must be. The caller rewrites the roster.
 func (p *Presence) aliasMembers(channel string) (list []registry.Member) {
+	p.takeAliasChange(channel, func(c *aliasChannel) {
+		for alias, s := range c.shown {
+			c.changed[alias] = struct{}{}
+			if s.users > 0 {
+				list = append(list, aliasMember(alias, s.user))
+			}
+		}
+	})
+	return list
+}
+
+// takeAliasChange calls read with the aliases of a channel, and then notes that the roster gets the
+// changed ones. Without aliases it does nothing.
+func (p *Presence) takeAliasChange(channel string, read func(c *aliasChannel)) {
 	t := &p.aliases
 	t.mu.Lock()
 	c := t.channels[channel]
 	if c == nil {
 		t.mu.Unlock()
-		return nil
+		return
 	}
-	for alias, s := range c.shown {
-		c.changed[alias] = struct{}{}
-		if s.users > 0 {
-			list = append(list, aliasMember(alias, s.user))
-		}
-	}
+	read(c)
 	changed := t.finishChange(channel, c)
 	t.mu.Unlock()
 	p.endHereOf(channel, changed)
-	return list
 }
 
 // finishChange notes that the roster gets all changes, and returns their aliases. The caller holds

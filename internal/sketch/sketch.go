@@ -12,6 +12,8 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 const (
@@ -42,7 +44,7 @@ type Sketch struct {
 
 // Add adds a name. A Sketch of more than MaxExact names is no longer exact.
 func (s *Sketch) Add(name string) {
-	s.addHash(hash(name))
+	s.addHash(xxhash.Sum64String(name)) // the same on all servers
 	if len(s.hashes) > MaxExact {
 		s.estimate()
 	}
@@ -138,18 +140,6 @@ func (s *Sketch) estimate() {
 	for h := range hashes {
 		s.addHash(h)
 	}
-}
-
-// hash returns the hash of a name, the same on all servers: FNV-1a, whose high bits depend little
-// on the last bytes, and the finalizer of MurmurHash3, which mixes them.
-func hash(name string) uint64 {
-	h := uint64(0xcbf29ce484222325)
-	for i := range len(name) {
-		h = (h ^ uint64(name[i])) * 0x100000001b3
-	}
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
 }
 
 // sigma is Ertl's σ: x + Σ x^(2^k) 2^(k-1).
