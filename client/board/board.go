@@ -61,7 +61,7 @@ type Standing struct {
 // Result is the result of a submission.
 type Result struct {
 	Board  string `json:"board"`
-	Season string `json:"season,omitempty"`
+	Season string `json:"season,omitempty"` // in which the score counted, also of a repeat after its end
 	Player string `json:"player"`
 	// Score is the player's score now, and Previous the one before. Nil means none: a full board has
 	// no place for the last one.

@@ -64,7 +64,7 @@ type Score struct {
 // Result is the result of a submission or a removal.
 type Result struct {
 	Board  string `json:"board"`
-	Season string `json:"season,omitempty"` // its id; of a repeat, the current season
+	Season string `json:"season,omitempty"` // the id of the season in which the change counted
 	Player string `json:"player"`
 	// Score is the player's score after the change, and Previous the one before it. Nil means that the
 	// player is not on the board: a full board has no place for the last one.
@@ -180,9 +180,13 @@ func (b *Boards) changeOnce(ctx context.Context, c change, durable bool) (Result
 	return result, err
 }
 
-// parse parses the reply of change.lua.
+// parse parses the reply of change.lua. The season stays as it is if the reply does not name it: an
+// earlier release has stored the operation.
 func (r *Result) parse(reply string) error {
 	words := strings.Fields(reply)
+	if n := len(words); n > 4 && words[n-1] == "again" {
+		r.Repeated, words = true, words[:n-1]
+	}
 	if len(words) < 4 {
 		return fmt.Errorf("board: unexpected reply of a change: %q", reply)
 	}
@@ -191,7 +195,9 @@ func (r *Result) parse(reply string) error {
 	r.Previous, errs[1] = parseScore(words[1])
 	r.Rank, errs[2] = strconv.Atoi(words[2])
 	r.Count, errs[3] = strconv.Atoi(words[3])
-	r.Repeated = len(words) > 4
+	if len(words) > 4 && words[4] != noSeason {
+		r.Season = words[4]
+	}
 	return errors.Join(errs[:]...)
 }
 

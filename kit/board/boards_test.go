@@ -182,6 +182,45 @@ func TestSeasonEnds(t *testing.T) {
 	})
 }
 
+// TestRepeatNamesItsSeason checks that a repeat after the turn of a season answers the first
+// result, with the season in which it counted, also through a broker whose clock is wrong.
+func TestRepeatNamesItsSeason(t *testing.T) {
+	eachStore(t, Options{Boards: everySecond(t)}, func(t *testing.T, f *fixture) {
+		s := Score{Board: "fast", Player: "amy", Score: 5, Operation: "game-1"}
+		want := f.submit(t, s)
+		await.True(t, "the season has turned", func() bool {
+			return f.submit(t, Score{Board: "fast", Player: "bob", Score: 1}).Season > want.Season
+		})
+		late := *f.boards[0]
+		late.opts.now = func() time.Time { return time.Now().Add(-time.Hour) }
+		want.Repeated = true
+		for name, boards := range map[string]*Boards{"a broker": f.any(), "a broker with a late clock": &late} {
+			if got, err := boards.Submit(t.Context(), s); err != nil || toJSON(got) != toJSON(want) {
+				t.Errorf("%s: the repeat answers %s, %v; want %s", name, toJSON(got), err, toJSON(want))
+			}
+		}
+	})
+}
+
+// TestParse: the replies of change.lua, with those that an earlier release has stored.
+func TestParse(t *testing.T) {
+	five, three := int64(5), int64(3)
+	for reply, want := range map[string]Result{
+		"5 3 1 2 20260601T000000Z":       {Season: "20260601T000000Z", Score: &five, Previous: &three, Rank: 1, Count: 2},
+		"5 3 1 2 20260601T000000Z again": {Season: "20260601T000000Z", Score: &five, Previous: &three, Rank: 1, Count: 2, Repeated: true},
+		"- - 0 9 -":                      {Season: "asked", Count: 9},
+		"5 - 1 1 again":                  {Season: "asked", Score: &five, Rank: 1, Count: 1, Repeated: true},
+	} {
+		got := Result{Season: "asked"}
+		if err := got.parse(reply); err != nil || toJSON(got) != toJSON(want) {
+			t.Errorf("%s: %s, %v; want %s", reply, toJSON(got), err, toJSON(want))
+		}
+	}
+	if err := new(Result).parse("1 2 3"); err == nil {
+		t.Error("a short reply: no error")
+	}
+}
+
 // TestPastSeasonsEnd checks that the keys of a season end after the seasons that are kept.
 func TestPastSeasonsEnd(t *testing.T) {
 	boards := everySecond(t)

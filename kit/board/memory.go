@@ -123,7 +123,7 @@ func (m *Memory) planLocked(c change, u *state.Update, now int64) (reply string,
 			u.Ops = []state.Op{top}
 		}
 	}
-	reply = s.reply(c.sign)
+	reply = s.reply(c.sign) + " " + c.season.word()
 	return reply, func() {
 		r.apply(c.player, s)
 		r.top = value

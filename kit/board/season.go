@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -16,6 +17,12 @@ type season struct {
 	start, end int64  // Unix ms: it has start, and not end
 	forget     int64  // Unix ms: when its keys end, 0 for never
 }
+
+// noSeason is the word for the season of a board without seasons.
+const noSeason = "-"
+
+// word returns the id of the season as the stores write it: noSeason instead of "".
+func (s season) word() string { return cmp.Or(s.id, noSeason) }
 
 // seasonLayout is the form of the ids of seasons: their start in UTC.
 const seasonLayout = "20060102T150405Z"

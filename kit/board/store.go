@@ -46,10 +46,7 @@ const (
 
 // arg returns the argument of change.lua.
 func (c *change) arg() string {
-	season, remember, anySeason := c.season.id, int64(0), "0"
-	if season == "" {
-		season = "-"
-	}
+	remember, anySeason := int64(0), "0"
 	if c.operation != "" {
 		remember = c.remember.Milliseconds()
 	}
@@ -58,7 +55,7 @@ func (c *change) arg() string {
 	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return strings.Join([]string{
-		string(c.what), number(c.score), c.player, season, number(c.season.start), number(c.season.end),
+		string(c.what), number(c.score), c.player, c.season.word(), number(c.season.start), number(c.season.end),
 		number(c.season.forget), strconv.Itoa(c.entries), number(c.sign), number(remember), anySeason,
 	}, " ")
 }

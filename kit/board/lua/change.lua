@@ -8,9 +8,10 @@
 -- KEYS[k+2] lb_p_{board:NAME}:SEASON
 -- KEYS[k+3] lb_o_{board:NAME}:PLAYER OPERATION
 -- returns (extend) the score, '-' for none; the score before, '-' for none; the rank, 0 for none;
---         the number of players; and the word again if the operation was known. The update is
---         refused by a condition on $expired if the season is not the current one, and on $range if
---         the sum is not exact
+--         the number of players; the season in which it counted, '-' for a board without seasons;
+--         and the word again if the operation was known. The reply is also the value of KEYS[k+3].
+--         The update is refused by a condition on $expired if the season is not the current one,
+--         and on $range if the sum is not exact
 -- cost O(log n); ten players are read if the first ten change
 
 own_keys = 3
@@ -119,7 +120,8 @@ function extend(u, k)
 		end
 	end
 
-	local reply = format('%s %s %d %d', new and format('%d', new) or '-', old and format('%d', old_score) or '-', rank, count)
+	local reply = format('%s %s %d %d %s', new and format('%d', new) or '-', old and format('%d', old_score) or '-', rank, count,
+		season)
 	return reply, function()
 		if changed and new then
 			local arrival = tonumber(known[2] or 0)
