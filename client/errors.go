@@ -8,7 +8,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Error is the broker's refusal of one message. Find it with [errors.As].
+// Error is the broker's refusal of one message. Find it with [errors.As]. Its method Retryable
+// reports whether the same message may succeed later, and After is the least delay.
 type Error = wire.Error
 
 // ErrorCode is the reason for an [Error].
@@ -110,13 +111,4 @@ func connectError(err *Error) error {
 		return &ClosedError{Reason: wire.CloseBadRequest}
 	}
 	return err
-}
-
-// retryable reports whether the broker may accept the same message later.
-func retryable(err *Error) bool {
-	switch err.Code {
-	case wire.Unavailable, wire.RateLimited, wire.Timeout:
-		return true
-	}
-	return false
 }

@@ -195,7 +195,7 @@ func (c *Client) reportGapLocked(g Gap) {
 
 // errorLocked passes a refusal to its call, or to the pending connect.
 func (c *Client) errorLocked(ctx context.Context, s *session, ev wire.Event) {
-	err := &Error{Code: wire.ErrorCode(ev.Code), Message: ev.Message}
+	err := wire.ErrorOf(ev)
 	if !s.connectedAt.IsZero() {
 		if call := c.calls[ev.Ref.Value]; ev.Ref.Set && call != nil {
 			c.refuseLocked(ctx, s, call, err, ev)

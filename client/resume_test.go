@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"switchboard/internal/wire"
 )
@@ -189,6 +190,29 @@ func TestRefusedResubscription(t *testing.T) {
 		p.drop()
 		p, _ = s.accept()
 		p.expectNothing()
+	})
+}
+
+// TestResubscriptionOverALimit: after_ms is the least delay, and `"retry":false` ends the
+// subscription, because waiting would not help.
+func TestResubscriptionOverALimit(t *testing.T) {
+	change := func(s *scenario, o *Options) {
+		o.OnUnsubscribed = func(channel string, err *Error) { s.record("lost %s: %s %t", channel, err.Code, err.Retryable()) }
+	}
+	forEachTransport(t, change, func(s *scenario) {
+		p, _ := s.accept()
+		s.subscribe(p, 1)
+		p.drop()
+		p, _ = s.accept()
+		refused := p.expect(wire.TypeSubscribe)
+		before := time.Now()
+		p.answer(refused, `{"type":"error","code":"rate_limited","after_ms":9000}`)
+		again := p.expect(wire.TypeSubscribe)
+		if waited := time.Since(before); waited < 9*time.Second {
+			s.Errorf("subscribed again after %s, want 9s at least", waited)
+		}
+		p.answer(again, `{"type":"error","code":"rate_limited","retry":false}`)
+		s.wantCallbacks("[lost news: rate_limited false]")
 	})
 }
 

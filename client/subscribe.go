@@ -230,9 +230,9 @@ func (c *Client) refuseLocked(ctx context.Context, s *session, call *call, err *
 	}
 	sub.pending = nil
 	kept := call.noCaller || sub.established
-	if kept && retryable(err) {
+	if kept && err.Retryable() {
 		c.resubscribeLocked(sub)
-		again, after := sub.pending, sub.retry.next()
+		again, after := sub.pending, max(sub.retry.next(), err.After)
 		s.wg.Go(func() { s.retrySubscribe(ctx, again, after) })
 		return
 	}

@@ -15,6 +15,9 @@ type Codec interface {
 	// unit. more is 0 if the unit ends there; otherwise the caller passes it as left to the next
 	// call. The first left is Piece.Left.
 	Skip(buf []byte, left int64) (n int, more int64)
+	// Ref returns the reference of the request in a unit that is too large, if the unit's first bytes
+	// have it.
+	Ref(start []byte) wire.Ref
 	// Decode passes each request of a unit to r.
 	Decode(unit []byte, r Receiver)
 	// AppendEvent appends e as the socket gets it, with the header or delimiter of the framing.

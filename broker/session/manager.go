@@ -19,6 +19,7 @@ type Manager struct {
 	opts   Options
 	shards []*shard // by loop.Index
 	rates  rates
+	limits wire.Limits                       // what `connected` says
 	ticks  struct{ connect, backlog uint32 } // Timing.Connect and Timing.Backlog, in ticks
 
 	clients   localClients
@@ -39,6 +40,11 @@ type Manager struct {
 func New(opts Options) *Manager {
 	m := &Manager{opts: opts.withDefaults(), clients: newLocalClients()}
 	m.rates = newRates(m.opts)
+	m.limits = wire.Limits{
+		Message: m.opts.Limits.Message, Channels: m.opts.Limits.Channels,
+		MessageRate: m.opts.Limits.MessageRate, ByteRate: m.opts.Limits.ByteRate, RequestRate: m.opts.Requests.Rate,
+		Waiting: maxWaiting, WaitingBytes: maxWaitingBytes,
+	}
 	m.ticks.connect = ticks(m.opts.Timing.Connect)
 	m.ticks.backlog = ticks(m.opts.Timing.Backlog)
 	m.lastTick.Store(time.Now().Unix())

@@ -96,7 +96,7 @@ func (s *Session) refuseRate(u *rateUse, ref wire.Ref, metric string, rate int, 
 		s.close(wire.CloseOverloaded, "it sends more than it may, and goes on", max(1000, ms))
 		return
 	}
-	s.refuseUnqueued(ref, wire.Errorf(wire.RateLimited, "more than %d %s a second; try again in %d ms", rate, unit, ms))
+	s.refuseUnqueued(ref, rateLimited(wait, "more than %d %s a second (limits.%s)", rate, unit, metric))
 }
 
 // chargeBytes takes the size of an answer, in bytes, from the byte rate of the connection.

@@ -23,9 +23,9 @@ func TestRates(t *testing.T) {
 		text    string        // in the refusal
 		wait    time.Duration // after a refusal, until exactly one message is accepted
 	}{
-		"messages":  {session.Options{Limits: session.Limits{MessageRate: 2}}, ping, 8, "message_rate", "more than 2 messages a second; try again in 500 ms", 500 * time.Millisecond},
+		"messages":  {session.Options{Limits: session.Limits{MessageRate: 2}}, ping, 8, "message_rate", "more than 2 messages a second (limits.message_rate); try again in 500 ms", 500 * time.Millisecond},
 		"malformed": {session.Options{Limits: session.Limits{MessageRate: 2}}, bad, 8, "message_rate", "more than 2 messages", 500 * time.Millisecond},
-		"bytes":     {session.Options{Limits: session.Limits{ByteRate: 1000}}, long, 2, "byte_rate", "more than 1000 bytes a second; try again in", 3*time.Second - 500*time.Millisecond},
+		"bytes":     {session.Options{Limits: session.Limits{ByteRate: 1000}}, long, 2, "byte_rate", "more than 1000 bytes a second (limits.byte_rate); try again in", 3*time.Second - 500*time.Millisecond},
 		"both":      {session.Options{Limits: session.Limits{MessageRate: 2, ByteRate: 1 << 20}}, ping, 8, "message_rate", "2 messages", 500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,6 +36,9 @@ func TestRates(t *testing.T) {
 					t.Helper()
 					h.send("%s", c.message)
 					e := h.received()
+					if len(e) == 1 && metric != "" && (e[0].AfterMS < 1 || !wire.ErrorOf(e[0]).Retryable()) {
+						t.Errorf("after_ms %d, retry %v: a rate clears by waiting", e[0].AfterMS, e[0].Retry)
+					}
 					if len(e) != 1 || (e[0].Code == "rate_limited") != (metric != "") || metric != "" && !strings.Contains(e[0].Message, c.text) {
 						t.Fatalf("%+v", e)
 					}
@@ -64,9 +67,9 @@ func TestTooLargeMessagesCount(t *testing.T) {
 		for range 4 {
 			h.onLoop(func() {
 				h.receiver.Control(0, 1000)
-				h.receiver.TooLarge()
+				h.receiver.TooLarge(wire.RefOf(7))
 			})
-			if e := h.received(); len(e) != 1 || e[0].Code != "too_large" {
+			if e := h.received(); len(e) != 1 || e[0].Code != "too_large" || e[0].Ref != wire.RefOf(7) {
 				t.Fatalf("%+v, want too_large", e)
 			}
 		}
@@ -284,7 +287,7 @@ func TestConnectTimeout(t *testing.T) {
 		h.wantClosed(wire.CloseBadRequest)
 	}
 	h = newUnconnected(t, session.Options{}, unwrapped, nil)
-	h.onLoop(h.receiver.TooLarge)
+	h.onLoop(func() { h.receiver.TooLarge(wire.Ref{}) })
 	h.wantClosed(wire.CloseBadRequest)
 }
 
@@ -310,8 +313,25 @@ func TestChannelLimit(t *testing.T) {
 	for _, channel := range []string{"a", "b"} {
 		h.expect("subscribed", "", "", `{"type":"subscribe","channel":%q}`, channel)
 	}
-	h.expect("error", "rate_limited", "at most that many", `{"type":"subscribe","channel":"c"}`)
+	e := h.expect("error", "rate_limited", "at most that many", `{"type":"subscribe","channel":"c"}`)
+	if e.Retry == nil || *e.Retry || e.AfterMS != 0 || wire.ErrorOf(e).Retryable() {
+		t.Errorf("retry %v, after_ms %d: the limit does not clear by waiting", e.Retry, e.AfterMS)
+	}
 	if refused["channels"] != 1 {
 		t.Errorf("counted %v", refused)
+	}
+}
+
+// TestConnectedNamesTheLimits checks that a client learns what it may send, so that it can pace
+// itself and refuse what is too large.
+func TestConnectedNamesTheLimits(t *testing.T) {
+	h := newUnconnected(t, session.Options{
+		Limits:   session.Limits{Message: 1000, Channels: 9, MessageRate: 50, ByteRate: 7000},
+		Requests: session.Requests{Rate: 3},
+	}, unwrapped, nil)
+	got := h.expect("connected", "", "", `{"type":"connect","client":"phone"}`).Limits
+	want := wire.Limits{Message: 1000, Channels: 9, MessageRate: 50, ByteRate: 7000, RequestRate: 3, Waiting: 64, WaitingBytes: 128 << 10}
+	if got == nil || *got != want {
+		t.Errorf("limits %+v, want %+v", got, want)
 	}
 }

@@ -144,16 +144,15 @@ func (s *Session) refuseMethod(req wire.Request, err error) {
 
 // errorEvent returns the event for an error that may have data.
 func (s *Session) errorEvent(ref wire.Ref, err error) wire.Event {
-	answer := wire.Event{Type: wire.TypeError, Ref: ref}
+	var data json.RawMessage
 	if detailed, ok := errors.AsType[*wire.DetailedError](err); ok && detailed.Data != nil {
-		data, encodeErr := encode(detailed.Data)
-		if encodeErr != nil {
+		var encodeErr error
+		if data, encodeErr = encode(detailed.Data); encodeErr != nil {
 			err = encodeErr
 		}
-		answer.Data = data
 	}
-	refusal := s.m.refusal(err)
-	answer.Code, answer.Message = string(refusal.Code), refusal.Message
+	answer := s.m.refusal(err).Event(ref)
+	answer.Data = data
 	return answer
 }
 

@@ -1,10 +1,6 @@
 package session
 
-import (
-	"time"
-
-	"switchboard/internal/wire"
-)
+import "time"
 
 // countNewChannel takes one channel from the rate of created channels.
 func (s *Session) countNewChannel() {
@@ -17,6 +13,5 @@ func (s *Session) countNewChannel() {
 // many. wait is the time until the client may create a channel.
 func newChannelError(o *Options, channel string, wait time.Duration) error {
 	o.Metrics.Refused("new_channels")
-	return wire.Errorf(wire.RateLimited, "channel %s: more than %d new channels a minute (limits.new_channels); try again in %d ms",
-		channel, o.Limits.NewChannels, max(1, wait.Milliseconds()))
+	return rateLimited(wait, "channel %s: more than %d new channels a minute (limits.new_channels)", channel, o.Limits.NewChannels)
 }

@@ -7,7 +7,6 @@ import (
 
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
-	"switchboard/internal/wire"
 )
 
 // profile holds the info and the grants of a session's Identity, and how much of the publish rates
@@ -67,5 +66,5 @@ func (s *Session) takePublish(r *namespace.Rule, channel string) error {
 		return nil
 	}
 	s.m.opts.Metrics.Refused("publish_rate")
-	return wire.Errorf(wire.RateLimited, "channel %s: more than %g messages a second", channel, r.PublishRate)
+	return rateLimited(wait, "channel %s: more than %g messages a second (publish_rate)", channel, r.PublishRate)
 }

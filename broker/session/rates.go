@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"time"
 
 	"switchboard/broker/limit"
@@ -27,6 +28,15 @@ func newRates(o Options) rates {
 		r.newChannels = limit.New(float64(n)/60, max(n, o.Limits.Channels))
 	}
 	return r
+}
+
+// rateLimited returns the refusal of a message that exceeds a rate. wait is the time after which it
+// may succeed.
+func rateLimited(wait time.Duration, format string, args ...any) *wire.Error {
+	err := wire.Errorf(wire.RateLimited, format, args...)
+	err.Message += fmt.Sprintf("; try again in %d ms", max(1, wait.Milliseconds()))
+	err.After = wait
+	return err
 }
 
 // now returns the time since New, which all buckets use.

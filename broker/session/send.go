@@ -83,8 +83,7 @@ func (s *Session) resetBacklog() {
 
 // refuse answers a message with an error. An err that is not a *wire.Error comes from the store.
 func (s *Session) refuse(ref wire.Ref, err error) {
-	refusal := s.m.refusal(err)
-	s.send(wire.Event{Type: wire.TypeError, Ref: ref, Code: string(refusal.Code), Message: refusal.Message})
+	s.send(s.m.refusal(err).Event(ref))
 }
 
 // refuseUnqueued refuses a message at once, also while earlier messages wait. If the socket is

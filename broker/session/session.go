@@ -182,8 +182,8 @@ func callIn[T any](pool *work.Pool, s *Session, job func() (T, error), finish fu
 }
 
 // TooLarge implements transport.Receiver.
-func (s *Session) TooLarge() {
-	accepted := s.state != closed && s.takeRates(wire.Request{}, 0) // 0: calls of Control have taken the bytes already
+func (s *Session) TooLarge(ref wire.Ref) {
+	accepted := s.state != closed && s.takeRates(wire.Request{Ref: ref}, 0) // 0: calls of Control have taken the bytes already
 	s.noteHeard()
 	if !accepted {
 		return
@@ -192,7 +192,7 @@ func (s *Session) TooLarge() {
 	if s.state == fresh {
 		limit = min(limit, transport.MaxFirst)
 	}
-	s.refuseUnqueued(wire.Ref{}, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", limit))
+	s.refuseUnqueued(ref, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", limit))
 	if s.state == fresh {
 		s.close(wire.CloseBadRequest, "connect comes first", 0)
 	}

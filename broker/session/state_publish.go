@@ -111,8 +111,7 @@ func (s *Session) refuseChange(ref wire.Ref, channel string, refusal *state.Refu
 	}
 	shown := refusal.Show(filter, 0)
 	s.chargeMessages(len(shown.Fields) >> 10) // the publish has paid for the first KiB
-	s.send(wire.Event{
-		Type: wire.TypeError, Ref: ref, Code: string(refusal.Err.Code), Message: refusal.Err.Message,
-		StateEvent: shown,
-	})
+	answer := refusal.Err.Event(ref)
+	answer.StateEvent = shown
+	s.send(answer)
 }

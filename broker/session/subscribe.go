@@ -93,10 +93,13 @@ func (s *Session) trySubscribe(req wire.Request) bool {
 	return true
 }
 
-// tooManyChannels returns the refusal of a subscribe beyond Limits.Channels.
+// tooManyChannels returns the refusal of a subscribe beyond Limits.Channels. Waiting does not help:
+// the client must unsubscribe from another channel.
 func tooManyChannels(l *Limits, channel string) error {
-	return wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed",
+	err := wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed (limits.channels)",
 		channel, l.Channels)
+	err.Final = true
+	return err
 }
 
 // beginSubscription answers subscribe with the position, and begins the subscription there.

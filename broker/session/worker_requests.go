@@ -105,8 +105,7 @@ func (s *Session) takeRequest() error {
 		return nil
 	}
 	s.m.opts.Metrics.Refused("request_rate")
-	return wire.Errorf(wire.RateLimited, "more than %d requests a second; try again in %d ms",
-		s.m.opts.Requests.Rate, max(1, wait.Milliseconds()))
+	return rateLimited(wait, "more than %d requests a second (requests.rate)", s.m.opts.Requests.Rate)
 }
 
 // anonymousList is the list of all clients without a user.

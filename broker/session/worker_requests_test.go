@@ -117,7 +117,7 @@ func TestRequestRate(t *testing.T) {
 			h.send(aRequest)
 			e := h.received()
 			if len(e) != 1 || (e[0].Code == "rate_limited") != (i == 8) ||
-				i == 8 && !strings.Contains(e[0].Message, "more than 2 requests a second; try again in 500 ms") {
+				i == 8 && !strings.Contains(e[0].Message, "more than 2 requests a second (requests.rate); try again in 500 ms") {
 				t.Fatalf("request %d: %+v", i, e)
 			}
 		}

@@ -227,9 +227,9 @@ func (discard) Receive(wire.Request, int) {}
 
 func (discard) Malformed(wire.Ref, int, error, bool) {}
 
-func (discard) TooLarge()     {}
-func (discard) Broken(string) {}
-func (discard) Writable()     {}
-func (discard) Closed()       {}
+func (discard) TooLarge(wire.Ref) {}
+func (discard) Broken(string)     {}
+func (discard) Writable()         {}
+func (discard) Closed()           {}
 
 func (discard) Control(_, _ int) bool { return true }

@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -66,8 +67,16 @@ func (s *session) record(kind, text string) {
 }
 
 func (s *session) Receive(req wire.Request, _ int)                { s.record("message", req.Type) }
-func (s *session) TooLarge()                                      { s.record("too large", "") }
+func (s *session) TooLarge(ref wire.Ref)                          { s.record("too large", refText(ref)) }
 func (s *session) Malformed(_ wire.Ref, _ int, err error, _ bool) { s.record("malformed", err.Error()) }
+
+// refText returns a reference as text, "" if it is not set.
+func refText(ref wire.Ref) string {
+	if !ref.Set {
+		return ""
+	}
+	return strconv.FormatInt(ref.Value, 10)
+}
 
 func (s *session) Broken(string)         { s.record("broken", "") }
 func (s *session) Writable()             { s.record("writable", "") }

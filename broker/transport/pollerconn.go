@@ -153,7 +153,7 @@ func (c *pollerConn) readUnit(buf []byte) int {
 			return n
 		}
 		c.setPartialMessage(nil)
-		c.tooLarge()
+		c.tooLarge(part.ref)
 		return n
 	}
 	p, err := c.encoding.Cut(buf, c.limit())
@@ -164,11 +164,12 @@ func (c *pollerConn) readUnit(buf []byte) int {
 	case p.Unit != nil:
 		c.receive(p.Unit)
 	case p.TooLarge:
+		ref := c.encoding.Ref(buf[:min(p.N, maxRefBytes)])
 		if p.Left > 0 {
-			c.setPartialMessage(&partialMessage{skipping: true, left: p.Left})
+			c.setPartialMessage(&partialMessage{skipping: true, left: p.Left, ref: ref})
 		}
 		if c.receiver.Control(1, p.N); p.Left == 0 {
-			c.tooLarge()
+			c.tooLarge(ref)
 		}
 	case p.N > 0:
 		c.receiver.Control(1, p.N)
@@ -198,10 +199,10 @@ func (c *pollerConn) receive(message []byte) {
 }
 
 // tooLarge reports a message that was skipped.
-func (c *pollerConn) tooLarge() {
+func (c *pollerConn) tooLarge(ref wire.Ref) {
 	c.sentFirst = true
 	if c.receiver != nil { // otherwise the session has closed the connection during the message
-		c.receiver.TooLarge()
+		c.receiver.TooLarge(ref)
 	}
 }
 

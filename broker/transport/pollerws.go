@@ -14,6 +14,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"switchboard/broker/dialect"
+	"switchboard/internal/wire"
 )
 
 // Close codes of RFC 6455 §7.4.1 that the framing itself needs.
@@ -29,9 +30,10 @@ const (
 // partialMessage is an incomplete message: it arrives in fragments, or is too large.
 type partialMessage struct {
 	data     []byte
-	skipping bool  // the message is too large: data is nil, and the rest is skipped
-	left     int64 // bytes of the current frame that are still to be skipped; on a stream, left of Codec.Skip
-	final    bool  // the current frame is the last of the message
+	skipping bool     // the message is too large: data is nil, and the rest is skipped
+	left     int64    // bytes of the current frame that are still to be skipped; on a stream, left of Codec.Skip
+	final    bool     // the current frame is the last of the message
+	ref      wire.Ref // of a message that is too large, if it was found
 }
 
 // upgrade answers a complete WebSocket handshake (RFC 6455 §4.2) and returns its length, or 0 if
@@ -178,7 +180,7 @@ func (c *pollerConn) readFrame(buf []byte) int {
 	}
 	head := len(buf) - reader.Len()
 	if !h.OpCode.IsControl() && part.tooLarge(h.Length, c.limit()) {
-		return c.skipFrame(h, head)
+		return c.skipFrame(h, head, buf[head:])
 	}
 	if int64(len(buf)-head) < h.Length {
 		return 0
@@ -208,10 +210,26 @@ func (m *partialMessage) tooLarge(n int64, limit int) bool {
 	return m.skipping || int64(len(m.data))+n > int64(limit)
 }
 
-// skipFrame begins to skip the payload of a frame of a message that is too large. The session gets
-// TooLarge after the last byte of the last fragment.
-func (c *pollerConn) skipFrame(h ws.Header, head int) int {
-	c.setPartialMessage(&partialMessage{skipping: true, left: h.Length, final: h.Fin})
+// skipFrame begins to skip the payload of a frame of a message that is too large. start has at
+// least the first bytes of the payload. The session gets TooLarge after the last byte of the last
+// fragment.
+func (c *pollerConn) skipFrame(h ws.Header, head int, start []byte) int {
+	var ref wire.Ref
+	switch part := c.partialMessage(); {
+	case part == nil:
+		n := min(h.Length, maxRefBytes)
+		if int64(len(start)) < n {
+			return 0
+		}
+		start = bytes.Clone(start[:n])
+		ws.Cipher(start, h.Mask, 0)
+		ref = c.encoding.Ref(start)
+	case part.skipping:
+		ref = part.ref
+	default:
+		ref = c.encoding.Ref(part.data[:min(len(part.data), maxRefBytes)])
+	}
+	c.setPartialMessage(&partialMessage{skipping: true, left: h.Length, final: h.Fin, ref: ref})
 	if h.Length > 0 {
 		return head
 	}
@@ -225,7 +243,7 @@ func (c *pollerConn) skipFrame(h ws.Header, head int) int {
 func (c *pollerConn) endSkippedFrame() {
 	if part := c.partialMessage(); part != nil && part.final {
 		c.setPartialMessage(nil)
-		c.tooLarge()
+		c.tooLarge(part.ref)
 	}
 }
 

@@ -77,6 +77,36 @@ func TestTooLargeIsSkipped(t *testing.T) {
 	})
 }
 
+// TestTooLargeHasItsRef checks that the reference of a skipped message is found if it is at the
+// start, however the bytes arrive.
+func TestTooLargeHasItsRef(t *testing.T) {
+	speakJSON(t)
+	filler := strings.Repeat("x", messageLimit)
+	over(t, inboundWays, func(t *testing.T, w way) {
+		p, s := w.serve(t, setup{}).connect()
+		for text, want := range map[string]string{
+			`{"type":"publish","ref":7,"channel":"c","data":"` + filler + `"}`: "7",
+			`{"data":{"ref":1},"ref":-8,"x":"` + filler + `"}`:                 "-8",
+			`{"type":"publish","data":"` + filler + `","ref":7}`:               "",
+			`{"ref":"7","data":"` + filler + `"}`:                              "",
+			`["ref",7,"` + filler + `"]`:                                       "",
+		} {
+			for _, sizes := range [][]int{{1 << 30}, {1, 9, 30, 70_000}} {
+				p.writeCut(join(p.message(text), p.message("after")), sizes...)
+				s.want(event{"too large", want}, event{"message", "after"})
+			}
+		}
+	})
+	over(t, socketWays, func(t *testing.T, w way) {
+		p, s := w.serve(t, setup{}).connect()
+		p.writeCut(join(
+			clientFrame(false, ws.OpText, `{"ref":7,"data":"`), clientFrame(false, ws.OpContinuation, filler),
+			clientFrame(true, ws.OpContinuation, `"}`), p.message("after"),
+		), 1<<30)
+		s.want(event{"too large", "7"}, event{"message", "after"})
+	})
+}
+
 func TestFragments(t *testing.T) {
 	half := strings.Repeat("x", messageLimit/2)
 	part := func(fin bool, op ws.OpCode, text string) []byte { return clientFrame(fin, op, text) }

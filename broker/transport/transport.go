@@ -44,8 +44,9 @@ type Conn interface {
 // Receiver is the session of a connection. It receives requests and the events of the socket.
 type Receiver interface {
 	dialect.Receiver
-	// TooLarge is called for a message over the limit, which was skipped.
-	TooLarge()
+	// TooLarge is called for a message over the limit, which was skipped. ref is its reference, if
+	// that is among the first maxRefBytes.
+	TooLarge(ref wire.Ref)
 	// Broken is called when the peer breaks the framing. Closed follows.
 	Broken(detail string)
 	// Control is called for frames that carry no message: pings, pongs, fragments before the last
@@ -65,6 +66,9 @@ const maxCorked = 16 << 10
 // MaxFirst is the broker's value for Limits.First. It bounds the memory that a client can use
 // before it connects, and has room for a token of 8 KiB.
 const MaxFirst = 16 << 10
+
+// maxRefBytes is how many bytes of a message that is too large are searched for its reference.
+const maxRefBytes = 512
 
 // Accept returns the session of a new connection. It is called on the connection's loop. requests
 // are those that the handshake contains.

@@ -91,7 +91,9 @@ func (c *webConn) readLoop(limits Limits, sentFirst bool) {
 		}
 		c.frames.endMessage()
 		message, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+		var ref wire.Ref
 		if err == nil && len(message) > limit {
+			ref = c.encoding.Ref(message[:min(len(message), maxRefBytes)])
 			err = c.skip(r, int64(limits.Message)*maxSkip)
 			message = nil
 		}
@@ -102,7 +104,7 @@ func (c *webConn) readLoop(limits Limits, sentFirst bool) {
 		case err != nil:
 			return
 		case message == nil:
-			c.onLoop(Receiver.TooLarge)
+			c.onLoop(func(to Receiver) { to.TooLarge(ref) })
 		case typ == websocket.MessageText && !utf8.Valid(message):
 			c.fail(statusNotUTF8, "a text frame is not UTF-8")
 			return

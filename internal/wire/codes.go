@@ -54,14 +54,49 @@ func (c ErrorCode) Status() int {
 	return http.StatusServiceUnavailable
 }
 
+// Retryable reports whether the same request may succeed after a delay.
+func (c ErrorCode) Retryable() bool {
+	return c == RateLimited || c == Unavailable || c == Timeout
+}
+
 // Error is a refusal, as a client or a backend receives it.
 type Error struct {
 	Code    ErrorCode
 	Message string
 	After   time.Duration // with RateLimited: the retry delay; 0 if it is not known
+	// Final means that waiting does not help, although the Code says so: the limit is one of the
+	// caller itself, which must release something first.
+	Final bool
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Retryable reports whether the same request may succeed after a delay. After is the least delay.
+func (e *Error) Retryable() bool { return e.Code.Retryable() && !e.Final }
+
+// Event returns the event that refuses the request with ref.
+func (e *Error) Event(ref Ref) Event {
+	ev := Event{Type: TypeError, Ref: ref, Code: string(e.Code), Message: e.Message}
+	if e.After > 0 {
+		ev.AfterMS = (e.After + time.Millisecond - 1).Milliseconds() // not too early
+	}
+	if e.Final {
+		ev.Retry = new(false)
+	}
+	return ev
+}
+
+// ErrorOf returns the Error of an event.
+func ErrorOf(ev Event) *Error {
+	return &Error{
+		Code: ErrorCode(ev.Code), Message: ev.Message, Final: ev.Retry != nil && !*ev.Retry,
+		After: time.Duration(min(max(ev.AfterMS, 0), maxAfterMS)) * time.Millisecond,
+	}
+}
+
+// maxAfterMS bounds the delays that an event may ask for, so that a wrong number cannot stop a
+// client.
+const maxAfterMS = 10 * 60 * 1000
 
 // Errorf returns an Error with a formatted message.
 func Errorf(code ErrorCode, format string, args ...any) *Error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 )
 
 func TestCloseCodes(t *testing.T) {
@@ -49,5 +50,31 @@ func TestDetailedError(t *testing.T) {
 	err := fmt.Errorf("join: %w", &DetailedError{Errorf(Full, "no seat"), map[string]int{"max": 4}})
 	if own, ok := errors.AsType[*Error](err); !ok || own.Code != Full || err.Error() != "join: full: no seat" {
 		t.Errorf("got %v, %v", err, own)
+	}
+}
+
+// TestErrorEvent checks that an Error survives the wire, with its advice whether to try again.
+func TestErrorEvent(t *testing.T) {
+	for _, c := range []struct {
+		err       Error
+		retryable bool
+	}{
+		{Error{Code: RateLimited, Message: "slowly", After: 1500 * time.Millisecond}, true},
+		{Error{Code: RateLimited, Message: "too many channels", Final: true}, false},
+		{Error{Code: Unavailable, Message: "no store"}, true},
+		{Error{Code: Timeout, Message: "late"}, true},
+		{Error{Code: Forbidden, Message: "no"}, false},
+		{Error{Code: TooLarge, Message: "big"}, false},
+	} {
+		ev := c.err.Event(RefOf(4))
+		if got := ErrorOf(ev); *got != c.err || ev.Ref != RefOf(4) || got.Retryable() != c.retryable {
+			t.Errorf("%+v: got %+v, retryable %t", c.err, got, got.Retryable())
+		}
+	}
+	if ev := (&Error{Code: RateLimited, After: time.Nanosecond}).Event(Ref{}); ev.AfterMS != 1 {
+		t.Errorf("after_ms %d is too early", ev.AfterMS)
+	}
+	if e := ErrorOf(Event{Code: "rate_limited", AfterMS: 1 << 60}); e.After != 10*time.Minute {
+		t.Errorf("a wrong after_ms stops the client for %s", e.After)
 	}
 }

@@ -23,6 +23,7 @@ type Event struct {
 	Message   string          `json:"message,omitempty"`
 	Reconnect *bool           `json:"reconnect,omitempty"`
 	AfterMS   int64           `json:"after_ms,omitempty"`
+	Retry     *bool           `json:"retry,omitempty"`   // error: false if waiting does not help, although the code says so
 	Info      json.RawMessage `json:"info,omitempty"`    // join: the client's info
 	Clients   *[]Member       `json:"clients,omitempty"` // presence: the members
 	Next      string          `json:"next,omitempty"`    // presence: the cursor of the next page
@@ -31,7 +32,21 @@ type Event struct {
 	Joined    []Member        `json:"joined,omitempty"`  // presence of a large channel: joins since the last event
 	Left      []Member        `json:"left,omitempty"`    // presence of a large channel: leaves since the last event
 
+	Limits *Limits `json:"limits,omitempty"` // connected
+
 	*StateEvent // nil for most events
+}
+
+// Limits are what the broker allows one connection. Zero means no limit. The rates are token
+// buckets with a burst of four seconds.
+type Limits struct {
+	Message      int `json:"message,omitempty"`       // bytes of one message
+	Channels     int `json:"channels,omitempty"`      // subscriptions
+	MessageRate  int `json:"message_rate,omitempty"`  // messages a second
+	ByteRate     int `json:"byte_rate,omitempty"`     // bytes a second
+	RequestRate  int `json:"request_rate,omitempty"`  // requests a second
+	Waiting      int `json:"waiting,omitempty"`       // messages without an answer
+	WaitingBytes int `json:"waiting_bytes,omitempty"` // their bytes
 }
 
 // Member is a client in the presence of a channel.

@@ -16,7 +16,8 @@ func hot() []allocs.Case {
 	change := []byte(`{"type":"publish","channel":"room:7","set":{"p/1/pos":{"x":123456,"y":654321}}}`)
 	data := []byte(`{"type":"chat","from":"alice","text":"a message of an ordinary size, about ninety bytes"}`)
 	id, queued := int64(735325130218600), 0
-	connected := wire.Event{Type: wire.TypeConnected, Ref: wire.RefOf(1), Client: "phone", Server: "b1-7f3a", Ping: 25, Queued: &queued, ID: &id}
+	limits := wire.Limits{Message: 65536, Channels: 128, MessageRate: 500, ByteRate: 2 << 20, RequestRate: 10, Waiting: 64, WaitingBytes: 128 << 10}
+	connected := wire.Event{Type: wire.TypeConnected, Ref: wire.RefOf(1), Client: "phone", Server: "b1-7f3a", Ping: 25, Queued: &queued, ID: &id, Limits: &limits}
 	message := wire.Event{Type: wire.TypeMessage, ID: &id, Data: data}
 	d := New(0)
 	buf := make([]byte, 0, 1<<10)

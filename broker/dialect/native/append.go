@@ -67,8 +67,36 @@ func appendSimple(b []byte, e *wire.Event) []byte {
 	if e.AfterMS != 0 {
 		b = strconv.AppendInt(append(b, `,"after_ms":`...), e.AfterMS, 10)
 	}
+	if e.Retry != nil {
+		b = strconv.AppendBool(append(b, `,"retry":`...), *e.Retry)
+	}
+	if e.Limits != nil {
+		b = appendLimits(b, e.Limits)
+	}
 	if e.StateEvent != nil {
 		b = appendSimpleState(b, e.StateEvent)
+	}
+	return append(b, '}')
+}
+
+// appendLimits appends the limits of a connection.
+func appendLimits(b []byte, l *wire.Limits) []byte {
+	b = append(b, `,"limits":`...)
+	before := byte('{')
+	for _, limit := range [...]struct {
+		name  string
+		value int
+	}{
+		{"message", l.Message}, {"channels", l.Channels}, {"message_rate", l.MessageRate}, {"byte_rate", l.ByteRate},
+		{"request_rate", l.RequestRate}, {"waiting", l.Waiting}, {"waiting_bytes", l.WaitingBytes},
+	} {
+		if limit.value != 0 {
+			b = append(append(append(b, before, '"'), limit.name...), `":`...)
+			b, before = strconv.AppendInt(b, int64(limit.value), 10), ','
+		}
+	}
+	if before == '{' {
+		b = append(b, before)
 	}
 	return append(b, '}')
 }

@@ -38,6 +38,31 @@ func unmarshal(raw []byte) (req wire.Request, err error) {
 	return req, nil
 }
 
+// refAtStart returns the ref of a request of which only the first bytes are known, if it is among
+// the members that are complete.
+func refAtStart(start []byte) (ref wire.Ref) {
+	d := json.NewDecoder(bytes.NewReader(start))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return wire.Ref{}
+	}
+	for {
+		name, err := d.Token()
+		if err != nil {
+			return wire.Ref{}
+		}
+		if name == "ref" {
+			if d.Decode(&ref) != nil {
+				return wire.Ref{}
+			}
+			return ref
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return wire.Ref{}
+		}
+	}
+}
+
 // salvageRef returns the ref of a request that cannot be decoded, if the ref itself can. object
 // reports whether the request is a JSON object at all.
 func salvageRef(raw []byte) (ref wire.Ref, object bool) {

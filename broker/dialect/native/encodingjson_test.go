@@ -99,7 +99,10 @@ func FuzzAppend(f *testing.F) {
 		for _, e := range []wire.Event{
 			{Type: typ, Ref: wire.RefOf(ref), Client: client, User: user, Secret: user, Server: message, Ping: number, Queued: &number, ID: &id},
 			{Type: typ, Channel: client, After: &ref, ID: &id, Recovered: &flag, More: flag},
-			{Type: typ, Code: user, Message: message, Reconnect: &flag, AfterMS: id},
+			{Type: typ, Code: user, Message: message, Reconnect: &flag, AfterMS: id, Retry: &flag},
+			{Type: typ, Limits: &wire.Limits{}},
+			{Type: typ, Limits: &wire.Limits{Channels: number, ByteRate: number, Waiting: number}, StateEvent: &wire.StateEvent{Cursor: user}},
+			{Type: typ, Limits: &wire.Limits{Message: 1, Channels: 2, MessageRate: 3, ByteRate: 4, RequestRate: 5, Waiting: 6, WaitingBytes: number}},
 			{Type: typ, ID: &id, More: flag, StateEvent: &wire.StateEvent{First: flag, Cursor: user, Group: client, Max: &number, Fields: json.RawMessage(`{"a":[1,"<"]}`)}},
 			{Type: typ, ID: &id, StateEvent: &wire.StateEvent{}},
 			{Type: wire.TypeHere, Client: client, User: user, Channel: message, Data: json.RawMessage(`{"x":[4,"<"]}`)},

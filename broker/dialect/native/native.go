@@ -95,6 +95,9 @@ func (c codec) Skip(buf []byte, _ int64) (n int, more int64) {
 	return len(buf), toLineEnd
 }
 
+// Ref implements dialect.Codec.
+func (c codec) Ref(start []byte) wire.Ref { return refAtStart(start) }
+
 // Decode implements dialect.Codec.
 func (c codec) Decode(unit []byte, r dialect.Receiver) {
 	req, err := DecodeRequest(unit)

@@ -52,6 +52,9 @@ func (c *codec) Cut(buf []byte, _ int) (dialect.Piece, error) {
 // Skip implements dialect.Codec.
 func (c *codec) Skip(buf []byte, _ int64) (n int, more int64) { return len(buf), 0 }
 
+// Ref implements dialect.Codec. Cut finds no units.
+func (c *codec) Ref([]byte) wire.Ref { return wire.Ref{} }
+
 // Decode implements dialect.Codec. Cut finds no units.
 func (c *codec) Decode([]byte, dialect.Receiver) {}
 
@@ -81,6 +84,7 @@ func (c *codec) appendConnected(dst []byte, e *wire.Event) []byte {
 	if c.client != e.Client {
 		c.inbox = 0 // another queue, with other ids
 	}
+	e.Limits = nil      // the client sends no messages
 	c.client = e.Client // also if it is the same, in the session's memory
 	x := c.ensureExtra()
 	x.secret, x.since = e.Secret, uint32(time.Now().Unix())
