@@ -14,6 +14,7 @@ import (
 var mayImport = map[string][]string{
 	"internal/wire":         {},
 	"internal/payload":      {"internal/wire"},
+	"internal/strict":       {"internal/payload", "internal/wire"},
 	"internal/tlsconfig":    {},
 	"internal/backend":      {"internal/tlsconfig"},
 	"internal/proxyproto":   {},
@@ -73,12 +74,12 @@ var mayImport = map[string][]string{
 	"broker/hub":            {"internal/state", "internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
 	"broker/snapshot":       {"internal/state", "internal/wire", "queue", "broker/dialect", "broker/hub", "broker/work"},
 	"broker/hook":           {"internal/payload", "internal/backend", "internal/wire", "webhook"}, // it signs like webhooks
-	"broker/session":        {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
+	"broker/session":        {"internal/payload", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
 	"broker/peer":           {"registry", "broker/auth"},
 	"broker/delivery":       {"internal/state", "queue", "registry", "broker/peer"},
 	"broker/sim":            {},
 	"broker/fastpush":       {},
-	"broker/api":            {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/limit", "broker/namespace", "broker/presence", "broker/rights"},
+	"broker/api":            {"internal/payload", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/limit", "broker/namespace", "broker/presence", "broker/rights"},
 	"broker/api/spec":       {},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
 	"broker/presence":       {"internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},

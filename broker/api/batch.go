@@ -110,9 +110,9 @@ func (a api) readBatch(b body, dst []batchItem) ([]batchItem, error) {
 		return requests, err
 	}
 	batch := struct {
-		Messages messageList `json:"messages"`
+		Messages messageList `json:"messages" required:"true"`
 	}{messageList{limit: a.MaxBatch}}
-	if err := decodeBody(b.reader(), &batch); err != nil {
+	if err := b.decode(&batch); err != nil {
 		return nil, err
 	}
 	if len(batch.Messages.items) == 0 {

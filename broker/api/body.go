@@ -1,10 +1,8 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 
 	"switchboard/internal/payload"
@@ -29,19 +27,6 @@ func (b body) whole() []byte {
 	}
 	return b.text
 }
-
-// reader returns a reader of the body. It ends with the read error, if there was one.
-func (b body) reader() io.Reader {
-	if b.err != nil {
-		return io.MultiReader(bytes.NewReader(b.text), failingReader{b.err})
-	}
-	return bytes.NewReader(b.text)
-}
-
-// failingReader is a reader that returns an error only.
-type failingReader struct{ err error }
-
-func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
 // simplePush is a push with one target and data, in this order, and no other fields.
 type simplePush struct {

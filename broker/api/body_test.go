@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -45,15 +44,8 @@ var pushes = []string{
 
 const simplePushes = 6
 
-// decodeFull reads a push by encoding/json.
-func decodeFull(text []byte) (req pushRequest, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err = d.Decode(&req); err == nil && d.More() {
-		err = errors.New("text after the object")
-	}
-	return req, err
-}
+// decodeFull reads a push by package strict.
+func decodeFull(text []byte) (req pushRequest, err error) { return decodePush(text) }
 
 // comparePush fails the test if text is read as a simple push and encoding/json reads it
 // differently.

@@ -92,8 +92,12 @@ func (a api) update(channel string, change *wire.Change, data []byte) (*state.Up
 // optionalData returns the compact data of a push. It may only be missing if the push changes
 // fields.
 func (a api) optionalData(req *pushRequest, change *wire.Change) ([]byte, error) {
-	if change != nil && len(req.Data) == 0 {
+	switch {
+	case len(req.Data) > 0:
+	case change != nil:
 		return nil, nil
+	default:
+		return nil, wire.Errorf(wire.BadRequest, "data: it is missing, and the push changes no fields (set, del, add, touch)")
 	}
 	return payload.Compact(req.Data, a.MaxMessage)
 }

@@ -18,7 +18,7 @@ func (a api) check(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case q.Channel == "":
-		err = wire.Errorf(wire.BadRequest, "channel: it is missing")
+		err = wire.Errorf(wire.BadRequest, "channel: it is empty")
 	case len(q.Fields) > maxCheckedFields:
 		err = wire.Errorf(wire.BadRequest, "fields: %d names, at most %d are allowed", len(q.Fields), maxCheckedFields)
 	}

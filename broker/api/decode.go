@@ -1,36 +1,39 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"os"
 
 	"switchboard/internal/payload"
+	"switchboard/internal/strict"
 	"switchboard/internal/wire"
 )
 
-// decodeBody decodes the body into v. Unknown fields and text after the object are errors.
-func decodeBody(body io.Reader, v any) error {
-	d := json.NewDecoder(body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return bodyError(d, err)
-	}
-	if d.More() || bracketFollows(d) {
-		return wire.Errorf(wire.BadRequest, "byte %d: text follows the JSON object", d.InputOffset()+1)
-	}
-	return nil
+// decodeBody decodes the body into v. See package strict for what it refuses.
+func decodeBody(r io.Reader, v any) error {
+	text, err := io.ReadAll(r)
+	return body{text, err}.decode(v)
 }
 
-// bracketFollows reports whether the next byte is } or ], for which d.More returns false. d.More
-// must have skipped the white space before it.
-func bracketFollows(d *json.Decoder) bool {
-	var next [1]byte
-	n, _ := d.Buffered().Read(next[:])
-	return n == 1 && (next[0] == '}' || next[0] == ']')
+// decode decodes the body into v.
+func (b body) decode(v any) error {
+	if b.err != nil {
+		return readError(b.err)
+	}
+	return strict.Decode(b.text, v)
+}
+
+// readError returns the error for a body that could not be read.
+func readError(err error) error {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return wire.Errorf(wire.TooLarge, "the body is larger than %d bytes", large.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return wire.Errorf(wire.BadRequest, "the body did not come in time")
+	}
+	return wire.Errorf(wire.BadRequest, "the body ends early")
 }
 
 // readPush reads the body of a push.
@@ -41,34 +44,14 @@ func readPush(b body) (pushRequest, error) {
 		return scanned, nil
 	}
 	var decoded pushRequest // escapes to the heap
-	err := decodeBody(b.reader(), &decoded)
+	err := b.decode(&decoded)
 	return decoded, err
 }
 
-// decodePush reads one push of a batch. Unknown fields are errors.
+// decodePush reads one push of a batch.
 func decodePush(raw []byte) (req pushRequest, err error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&req); err != nil {
-		return req, bodyError(d, err)
-	}
-	return req, nil
-}
-
-// bodyError returns the error for the backend: what is wrong with the body, and at which byte.
-func bodyError(d *json.Decoder, err error) error {
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return wire.Errorf(wire.TooLarge, "the body is larger than %d bytes", large.Limit)
-	}
-	switch rest, _ := io.Copy(io.Discard, d.Buffered()); {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return wire.Errorf(wire.BadRequest, "the body did not come in time")
-	case errors.Is(err, io.EOF):
-		return wire.Errorf(wire.BadRequest, "the body is empty, a JSON object is expected")
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return wire.Errorf(wire.BadRequest, "not JSON: it ends early, after byte %d", d.InputOffset()+rest)
-	}
-	return wire.JSONError(err)
+	err = strict.Decode(raw, &req)
+	return req, err
 }
 
 // inMessage adds the index of a batch's message to err.

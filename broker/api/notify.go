@@ -39,16 +39,13 @@ func (a api) notify(w http.ResponseWriter, r *http.Request) {
 
 func (a api) reply(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Client string          `json:"client"`
-		Ref    wire.Ref        `json:"ref"`
-		Data   json.RawMessage `json:"data"`
+		Client string          `json:"client" required:"true"`
+		Ref    wire.Ref        `json:"ref" required:"true"`
+		Data   json.RawMessage `json:"data" required:"true"`
 	}
 	err := decodeBody(r.Body, &body)
 	if err == nil {
 		err = wire.CheckClientID(body.Client)
-	}
-	if err == nil && !body.Ref.Set {
-		err = wire.Errorf(wire.BadRequest, "ref: missing")
 	}
 	var data []byte
 	if err == nil {

@@ -149,7 +149,7 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 
 func (a api) query(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Users nameList `json:"users"`
+		Users nameList `json:"users" required:"true"`
 	}
 	err := decodeBody(r.Body, &body)
 	if err == nil && (len(body.Users) == 0 || len(body.Users) > maxPage) {

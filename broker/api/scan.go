@@ -1,6 +1,9 @@
 package api
 
 import (
+	"bytes"
+	"slices"
+
 	"switchboard/internal/payload"
 )
 
@@ -9,19 +12,24 @@ import (
 // encoding/json. If scanPush returns false, the text may still be a push, but req and the position
 // of s are undefined. Data and values share the memory of the text.
 func scanPush(s *payload.Scanner, req *pushRequest) bool {
+	var space [16][]byte
+	seen := space[:0]
 	for before := byte('{'); ; before = ',' {
 		name, ok := s.Field(before)
 		if !ok || !scanMember(s, string(name), req) {
 			return false
 		}
+		if slices.ContainsFunc(seen, func(other []byte) bool { return bytes.Equal(other, name) }) {
+			return false
+		}
+		seen = append(seen, name)
 		if s.Take('}') {
 			return true
 		}
 	}
 }
 
-// scanMember reads the value of one member. If a name appears twice, the last value counts, as with
-// encoding/json.
+// scanMember reads the value of one member.
 func scanMember(s *payload.Scanner, name string, req *pushRequest) (ok bool) {
 	switch name {
 	case "channel":

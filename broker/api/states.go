@@ -73,8 +73,8 @@ func inMember(name string, err error) error {
 // queryStates answers the named fields of several channels.
 func (a api) queryStates(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Channels nameList `json:"channels"`
-		Fields   nameList `json:"fields"`
+		Channels nameList `json:"channels" required:"true"`
+		Fields   nameList `json:"fields" required:"true"`
 	}
 	err := decodeBody(r.Body, &body)
 	if err == nil {

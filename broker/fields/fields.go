@@ -98,7 +98,7 @@ func (b *builder) checkCounts(data int) (err error) {
 	n := b.operations()
 	switch most := b.limits.Operations; {
 	case n == 0 && data == 0:
-		return wire.Errorf(wire.BadRequest, "neither data nor a field is given")
+		return wire.Errorf(wire.BadRequest, "neither data nor a field (set, del, add, touch) is given")
 	case most > 0 && n > most:
 		return wire.Errorf(wire.TooLarge, "%d fields are changed, at most %d are allowed", n, most)
 	case most > 0 && len(b.If) > most:

@@ -24,7 +24,7 @@ type Rules struct {
 type Query struct {
 	Token   string   `json:"token,omitempty"` // "" for a client without a token
 	User    string   `json:"user,omitempty"`  // with a token, the user that it must be for; "" for any
-	Channel string   `json:"channel"`
+	Channel string   `json:"channel" required:"true"`
 	Fields  []string `json:"fields,omitempty"` // of the channel's state
 }
 

@@ -25,7 +25,7 @@ func JSONError(err error) error {
 		if typ.Offset > 0 { // Values do not know theirs
 			at = ", at byte " + strconv.FormatInt(typ.Offset, 10)
 		}
-		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s%s", members(typ.Field), typ.Value, kindOf(typ.Type), at)
+		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s%s", members(typ.Field), typ.Value, KindOf(typ.Type), at)
 	}
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // this error has no type of its own
 		return Errorf(BadRequest, "unknown field %.200s", field)
@@ -40,8 +40,8 @@ func members(path string) string {
 	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name != "" && 'A' <= name[0] && name[0] <= 'Z' }), ".")
 }
 
-// kindOf names the JSON type of a Go type.
-func kindOf(t reflect.Type) string {
+// KindOf names the JSON type of a Go type, for errors.
+func KindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"

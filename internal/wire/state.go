@@ -47,7 +47,7 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		// encoding/json adds the name of the member that has these Values.
-		return &json.UnmarshalTypeError{Value: nameOfKind(text), Type: reflect.TypeFor[map[string]json.RawMessage]()}
+		return &json.UnmarshalTypeError{Value: NameOfKind(text[0]), Type: reflect.TypeFor[map[string]json.RawMessage]()}
 	}
 	list := Values{}
 	seen := make(map[string]struct{})
@@ -74,9 +74,12 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// nameOfKind names the kind of a JSON value that is not an object, as encoding/json does.
-func nameOfKind(text []byte) string {
-	switch text[0] {
+// NameOfKind names the kind of a JSON value that is not an object by its first byte, as
+// encoding/json does.
+func NameOfKind(first byte) string {
+	switch first {
+	case 'n':
+		return "null"
 	case '[':
 		return "array"
 	case '"':

@@ -48,7 +48,7 @@ func (a *Accounts) list(r *http.Request, _ string) (any, error) {
 
 func (a *Accounts) patch(r *http.Request, id string) (any, error) {
 	var in struct {
-		Name string `json:"name"`
+		Name string `json:"name" required:"true"`
 	}
 	if err := api.DecodeBody(r, &in); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (a *Accounts) patch(r *http.Request, id string) (any, error) {
 
 func (a *Accounts) password(r *http.Request, id string) (any, error) {
 	var in struct {
-		Password string `json:"password"`
+		Password string `json:"password" required:"true"`
 	}
 	if err := api.DecodeBody(r, &in); err != nil {
 		return nil, err

@@ -16,18 +16,18 @@ func (a *Accounts) publicCalls() []api.Call {
 	return []api.Call{
 		post("", handle(a, a.Register)),
 		post("/challenge", handle(a, func(ctx context.Context, in struct {
-			Message string `json:"message"`
+			Message string `json:"message" required:"true"`
 		}, from Caller) (Challenge, error) {
 			return a.Challenge(ctx, in.Message, from)
 		})),
 		post("/login", handle(a, a.Login)),
 		post("/renew", handle(a, func(ctx context.Context, in struct {
-			Renewal string `json:"renewal"`
+			Renewal string `json:"renewal" required:"true"`
 		}, from Caller) (Session, error) {
 			return a.Renew(ctx, in.Renewal, from)
 		})),
 		post("/logout", handle(a, func(ctx context.Context, in struct {
-			Renewal    string `json:"renewal"`
+			Renewal    string `json:"renewal" required:"true"`
 			Everywhere bool   `json:"everywhere"`
 		}, from Caller) (struct{}, error) {
 			return struct{}{}, a.Logout(ctx, in.Renewal, in.Everywhere, from)
@@ -68,7 +68,7 @@ func (a *Accounts) patchSelf(r *http.Request, id string, from Caller) (any, erro
 	var in struct {
 		Nickname *string `json:"nickname"`
 		Name     *string `json:"name"`
-		Password string  `json:"password"`
+		Password *string `json:"password"`
 	}
 	if err := api.DecodeBody(r, &in); err != nil {
 		return nil, err
@@ -79,13 +79,16 @@ func (a *Accounts) patchSelf(r *http.Request, id string, from Caller) (any, erro
 	case in.Nickname != nil:
 		return a.SetNickname(r.Context(), id, *in.Nickname, from)
 	}
-	return a.RenameSelf(r.Context(), id, *in.Name, in.Password, from)
+	if in.Password == nil {
+		return nil, wire.Errorf(wire.BadRequest, "password: it is missing")
+	}
+	return a.RenameSelf(r.Context(), id, *in.Name, *in.Password, from)
 }
 
 func (a *Accounts) passwordOfSelf(r *http.Request, id string, from Caller) (any, error) {
 	var in struct {
-		Password string `json:"password"`
-		New      string `json:"new"`
+		Password string `json:"password" required:"true"`
+		New      string `json:"new" required:"true"`
 	}
 	if err := api.DecodeBody(r, &in); err != nil {
 		return nil, err

@@ -148,6 +148,9 @@ type proof struct {
 }
 
 func (a *Accounts) newProof(c Credentials) (*proof, error) {
+	if c.Challenge == "" && c.Message != "" {
+		return nil, wire.Errorf(wire.BadRequest, "challenge: it is missing")
+	}
 	if c.Challenge == "" {
 		n, err := parseName(c.Name)
 		if err != nil {

@@ -45,9 +45,9 @@ func NewBoards(host *broker.Host, opts Options) (*Boards, error) {
 // Score is a score that is submitted.
 type Score struct {
 	Board  string `json:"board"`
-	Player string `json:"player"`
+	Player string `json:"player" required:"true"`
 	// Score is between -(2^53-1) and 2^53-1. JSON keeps such numbers exactly.
-	Score int64 `json:"score"`
+	Score int64 `json:"score" required:"true"`
 	// Mode says what the score does. Zero means the board's mode.
 	Mode Mode `json:"mode,omitempty"`
 	// Operation identifies the submission of the player for Options.OperationTTL: a repeat changes

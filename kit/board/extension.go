@@ -36,10 +36,10 @@ func (b *Boards) Extension() broker.Extension {
 			{Pattern: "DELETE /v1/boards/{board}/players/{player}", Scope: api.ScopePush, Handle: b.deletePlayer},
 		},
 		Methods: map[string]session.Method{
-			"board.submit": b.submitMethod,
-			"board.top":    b.topMethod,
-			"board.around": b.aroundMethod,
-			"board.rank":   b.rankMethod,
+			"board.submit": session.Decoded(b.submitMethod),
+			"board.top":    session.Decoded(b.topMethod),
+			"board.around": session.Decoded(b.aroundMethod),
+			"board.rank":   session.Decoded(b.rankMethod),
 		},
 		Channels: []broker.ChannelKind{{
 			Rule: namespace.Rule{

@@ -1,9 +1,8 @@
 package board
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
@@ -12,17 +11,13 @@ import (
 // A submission is the data of the method board.submit. The player is the user of the client, and
 // the mode is that of the board.
 type submission struct {
-	Board     string `json:"board"`
-	Score     int64  `json:"score"`
+	Board     string `json:"board" required:"true"`
+	Score     int64  `json:"score" required:"true"`
 	Operation string `json:"operation"`
 	Season    string `json:"season"`
 }
 
-func (b *Boards) submitMethod(ctx context.Context, c session.Caller, data json.RawMessage) (any, error) {
-	var s submission
-	if err := decode(data, &s); err != nil {
-		return nil, err
-	}
+func (b *Boards) submitMethod(ctx context.Context, c session.Caller, s submission) (any, error) {
 	rules, err := b.opts.board(s.Board)
 	if err != nil {
 		return nil, err
@@ -33,56 +28,42 @@ func (b *Boards) submitMethod(ctx context.Context, c session.Caller, data json.R
 	return b.Submit(ctx, Score{Board: s.Board, Player: c.User, Score: s.Score, Operation: s.Operation, Season: s.Season})
 }
 
-// A request is the data of a method that reads. Player is the user of the client if it is absent.
-type request struct {
-	Board  string `json:"board"`
+// seasonOfBoard is the part of all requests of methods that read.
+type seasonOfBoard struct {
+	Board  string `json:"board" required:"true"`
 	Season string `json:"season"`
-	Player string `json:"player"`
-	Offset int    `json:"offset"`
-	Limit  int    `json:"limit"`
 }
 
-// decodeRead decodes a request of a caller that may read the board.
-func (b *Boards) decodeRead(c session.Caller, data json.RawMessage) (r request, err error) {
-	if err := decode(data, &r); err != nil {
-		return r, err
-	}
-	if r.Player == "" {
-		r.Player = c.User
-	}
-	return r, b.mayRead(r.Board, c.User)
-}
-
-func (b *Boards) topMethod(ctx context.Context, c session.Caller, data json.RawMessage) (any, error) {
-	r, err := b.decodeRead(c, data)
-	if err != nil {
+func (b *Boards) topMethod(ctx context.Context, c session.Caller, r struct {
+	seasonOfBoard
+	Offset int `json:"offset"`
+	Limit  int `json:"limit"`
+}) (any, error) {
+	if err := b.mayRead(r.Board, c.User); err != nil {
 		return nil, err
 	}
 	return b.Top(ctx, r.Board, r.Season, r.Offset, r.Limit)
 }
 
-func (b *Boards) aroundMethod(ctx context.Context, c session.Caller, data json.RawMessage) (any, error) {
-	r, err := b.decodeRead(c, data)
-	if err != nil {
-		return nil, err
-	}
-	return b.Around(ctx, r.Board, r.Player, r.Season, r.Limit)
+// placeOfPlayer is a player on a board, by default the user of the client.
+type placeOfPlayer struct {
+	seasonOfBoard
+	Player string `json:"player"`
 }
 
-func (b *Boards) rankMethod(ctx context.Context, c session.Caller, data json.RawMessage) (any, error) {
-	r, err := b.decodeRead(c, data)
-	if err != nil {
+func (b *Boards) aroundMethod(ctx context.Context, c session.Caller, r struct {
+	placeOfPlayer
+	Limit int `json:"limit"`
+}) (any, error) {
+	if err := b.mayRead(r.Board, c.User); err != nil {
 		return nil, err
 	}
-	return b.Rank(ctx, r.Board, r.Player, r.Season)
+	return b.Around(ctx, r.Board, cmp.Or(r.Player, c.User), r.Season, r.Limit)
 }
 
-// decode decodes the data of a method. Unknown members are errors.
-func decode(data json.RawMessage, into any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return wire.Errorf(wire.BadRequest, "data: %v", err)
+func (b *Boards) rankMethod(ctx context.Context, c session.Caller, r placeOfPlayer) (any, error) {
+	if err := b.mayRead(r.Board, c.User); err != nil {
+		return nil, err
 	}
-	return nil
+	return b.Rank(ctx, r.Board, cmp.Or(r.Player, c.User), r.Season)
 }

@@ -54,7 +54,7 @@ func (h *Holds) deleteCall(r *http.Request) (any, error) {
 
 func (h *Holds) queryCall(r *http.Request) (any, error) {
 	var req struct {
-		Resources []string `json:"resources"`
+		Resources []string `json:"resources" required:"true"`
 	}
 	if err := api.DecodeBody(r, &req); err != nil {
 		return nil, err

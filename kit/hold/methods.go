@@ -1,9 +1,7 @@
 package hold
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,91 +11,90 @@ import (
 	"switchboard/queue"
 )
 
-// A methodRequest is the data of all methods. There is no user: that is the user of the connection.
-type methodRequest struct {
-	Resource  string   `json:"resource"`
-	Resources []string `json:"resources"`
-	ID        string   `json:"id"`
-	Seats     []string `json:"seats"`
-	Count     int      `json:"count"`
-	HoldMS    int64    `json:"hold_ms"`
-	Durable   bool     `json:"durable"`
-}
+// The data of the methods. There is no user: that is the user of the connection.
+type (
+	resourceRequest struct {
+		Resource string `json:"resource" required:"true"`
+	}
+	saleRequest struct {
+		resourceRequest
+		ID      string   `json:"id"`
+		Seats   []string `json:"seats"`
+		Count   int      `json:"count"`
+		Durable bool     `json:"durable"`
+	}
+	holdRequest struct {
+		saleRequest
+		HoldMS int64 `json:"hold_ms"`
+	}
+	idRequest struct {
+		resourceRequest
+		ID string `json:"id" required:"true"`
+	}
+	changeRequest struct {
+		idRequest
+		Durable bool `json:"durable"`
+	}
+	resourcesRequest struct {
+		Resources []string `json:"resources" required:"true"`
+	}
+)
 
 // methods returns the methods that clients may call.
 func (h *Holds) methods() map[string]session.Method {
-	type method = func(ctx context.Context, user string, req methodRequest) (any, error)
-	change := func(run func(context.Context, Change) (*Hold, error)) method {
-		return func(ctx context.Context, user string, req methodRequest) (any, error) {
-			return answer(run(ctx, Change{Resource: req.Resource, ID: req.ID, User: &user, Durable: req.Durable}))
-		}
+	change := func(run func(context.Context, Change) (*Hold, error)) session.Method {
+		return method(func(ctx context.Context, user string, q changeRequest) (*Hold, error) {
+			return run(ctx, Change{Resource: q.Resource, ID: q.ID, User: &user, Durable: q.Durable})
+		})
 	}
-	all := map[string]method{
-		"hold.hold": func(ctx context.Context, user string, req methodRequest) (any, error) {
-			return answer(h.holdFor(ctx, user, req))
-		},
+	methods := map[string]session.Method{
+		"hold.hold": method(func(ctx context.Context, user string, q holdRequest) (*Hold, error) {
+			take := q.take(user)
+			take.HoldMS, take.shorterOnly = q.HoldMS, true
+			return h.Hold(ctx, q.Resource, take)
+		}),
 		"hold.renew": change(h.Renew), "hold.release": change(h.Release), "hold.confirm": change(h.Confirm),
-		"hold.sell": func(ctx context.Context, user string, req methodRequest) (any, error) {
-			return answer(h.Sell(ctx, req.Resource, req.take(user)))
-		},
-		"hold.get": func(ctx context.Context, user string, req methodRequest) (any, error) {
-			found, err := h.Get(ctx, req.Resource, req.ID)
+		"hold.sell": method(func(ctx context.Context, user string, q saleRequest) (*Hold, error) {
+			return h.Sell(ctx, q.Resource, q.take(user))
+		}),
+		"hold.get": method(func(ctx context.Context, user string, q idRequest) (*Hold, error) {
+			found, err := h.Get(ctx, q.Resource, q.ID)
 			if err == nil && found.User != user {
-				err = wire.Errorf(wire.NotFound, "resource %s: there is no hold %s", req.Resource, req.ID)
+				err = wire.Errorf(wire.NotFound, "resource %s: there is no hold %s", q.Resource, q.ID)
 			}
-			return answer(found, err)
-		},
-		"hold.mine": func(ctx context.Context, user string, req methodRequest) (any, error) {
-			list, err := h.Of(ctx, req.Resource, user)
+			return found, err
+		}),
+		"hold.mine": method(func(ctx context.Context, user string, q resourceRequest) (any, error) {
+			list, err := h.Of(ctx, q.Resource, user)
 			return map[string]any{"holds": list}, err
-		},
-		"hold.resources": func(ctx context.Context, _ string, req methodRequest) (any, error) {
-			list, err := h.Statuses(ctx, req.Resources)
-			return map[string]any{"resources": list}, err
-		},
+		}),
+		"hold.resources": session.Decoded(func(ctx context.Context, _ session.Caller, q resourcesRequest) (any, error) {
+			list, err := h.Statuses(ctx, q.Resources)
+			return answer(map[string]any{"resources": list}, err)
+		}),
 	}
-	methods := make(map[string]session.Method)
-	for name, run := range all {
+	for name := range methods {
 		if !slices.Contains(h.opts.Methods, name) {
-			continue
-		}
-		methods[name] = func(ctx context.Context, c session.Caller, data json.RawMessage) (any, error) {
-			var req methodRequest
-			if err := decode(data, &req); err != nil {
-				return nil, err
-			}
-			if c.User == "" && name != "hold.resources" {
-				return nil, wire.Errorf(wire.Forbidden, "%s: only clients with a user hold", name)
-			}
-			return run(ctx, c.User, req)
+			delete(methods, name)
 		}
 	}
 	return methods
 }
 
-// holdFor holds places for a client. It may ask for a shorter hold than the resource gives, but not
-// for a longer one.
-func (h *Holds) holdFor(ctx context.Context, user string, req methodRequest) (*Hold, error) {
-	take := req.take(user)
-	take.shorterOnly = true
-	return h.Hold(ctx, req.Resource, take)
+// method returns a method for clients with a user.
+func method[Q, A any](run func(ctx context.Context, user string, q Q) (A, error)) session.Method {
+	return session.Decoded(func(ctx context.Context, c session.Caller, q Q) (any, error) {
+		if c.User == "" {
+			return nil, wire.Errorf(wire.Forbidden, "only clients with a user hold")
+		}
+		return answer(run(ctx, c.User, q))
+	})
 }
 
-func (r methodRequest) take(user string) TakeRequest {
-	return TakeRequest{ID: r.ID, User: user, Seats: r.Seats, Count: r.Count, HoldMS: r.HoldMS, Durable: r.Durable}
-}
-
-// decode decodes the data of a method.
-func decode(data json.RawMessage, v any) error {
-	if len(data) == 0 {
-		return wire.Errorf(wire.BadRequest, "data: it is missing")
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return wire.Errorf(wire.BadRequest, "data: %v", err)
-	}
-	return nil
+// take returns the places that a client asks for. It may ask for a shorter hold than the resource
+// gives, but not for a longer one.
+func (q saleRequest) take(user string) TakeRequest {
+	return TakeRequest{ID: q.ID, User: user, Seats: q.Seats, Count: q.Count, Durable: q.Durable}
 }
 
 // answer returns the answer of a method or a call. A hold that no replica has confirmed is in the

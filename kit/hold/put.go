@@ -29,7 +29,7 @@ type PutRequest struct {
 
 // Imported is a hold or a sale.
 type Imported struct {
-	ID    string   `json:"id"`
+	ID    string   `json:"id" required:"true"`
 	User  string   `json:"user"`
 	Seats []string `json:"seats"` // named seats
 	Count int      `json:"count"` // units

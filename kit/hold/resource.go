@@ -48,6 +48,8 @@ func (r *Resource) check(o Options, now int64) (err error) {
 	bad := func(format string, args ...any) error { return wire.Errorf(wire.BadRequest, format, args...) }
 	longest := MaxHoldTime.Milliseconds()
 	switch {
+	case r.Capacity == 0:
+		return bad("capacity: it is missing, and there are no seats with fixed names")
 	case r.Capacity < 1 || r.Capacity > MaxCapacity:
 		return bad("capacity: %d is not within 1 and %d", r.Capacity, MaxCapacity)
 	case len(r.Seats) > 0 && !open && r.Capacity > count:

@@ -81,7 +81,7 @@ func (r *Rooms) handleJoin(q *http.Request) (any, error) {
 
 func (r *Rooms) handleLeave(q *http.Request) (any, error) {
 	var body struct {
-		User string `json:"user"`
+		User string `json:"user" required:"true"`
 	}
 	if err := api.DecodeBody(q, &body); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (r *Rooms) handleLeave(q *http.Request) (any, error) {
 
 func (r *Rooms) handleKick(q *http.Request) (any, error) {
 	var body struct {
-		N int `json:"n"`
+		N int `json:"n" required:"true"`
 	}
 	if err := api.DecodeBody(q, &body); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (r *Rooms) handleKick(q *http.Request) (any, error) {
 }
 
 func (r *Rooms) handleLock(q *http.Request) (any, error) {
-	var body roomRequest
+	var body lockRequest
 	if err := api.DecodeBody(q, &body); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type CreateRequest struct {
 	// Key makes the call idempotent: a repeated call with the same key returns the same room, while it
 	// exists. The keys of different users differ. It must not be used together with ID.
 	Key  string `json:"key,omitempty"`
-	Mode string `json:"mode"`
+	Mode string `json:"mode" required:"true"`
 	Name string `json:"name,omitempty"`
 	// Visibility is public or private. Zero means public.
 	Visibility Visibility `json:"visibility,omitempty"`

@@ -10,7 +10,7 @@ import (
 
 // JoinRequest is the data of room.join.
 type JoinRequest struct {
-	Room     string `json:"room"`
+	Room     string `json:"room" required:"true"`
 	Nickname string `json:"nickname,omitempty"`
 	// Code is that of a private room. Members, reservations and the backend need none.
 	Code string `json:"code,omitempty"`

@@ -10,7 +10,7 @@ import (
 
 // JoinForRequest is the body of a join by the backend.
 type JoinForRequest struct {
-	User string `json:"user"`
+	User string `json:"user" required:"true"`
 	// Client is a connected client of the user, without the user's name. Zero means that the place is
 	// reserved until a client joins.
 	Client   string `json:"client,omitempty"`

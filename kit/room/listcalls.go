@@ -49,7 +49,7 @@ func (r *Rooms) handleCount(q *http.Request) (any, error) {
 
 func (r *Rooms) handleQuery(q *http.Request) (any, error) {
 	var body struct {
-		Rooms []string `json:"rooms"`
+		Rooms []string `json:"rooms" required:"true"`
 	}
 	if err := api.DecodeBody(q, &body); err != nil {
 		return nil, err

@@ -1,33 +1,47 @@
 package room
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 
 	"switchboard/broker/session"
-	"switchboard/internal/wire"
 )
 
 // roomRequest is the data of methods that concern one room.
 type roomRequest struct {
-	Room string `json:"room"`
-	N    int    `json:"n,omitempty"`      // of room.kick
-	Lock *bool  `json:"locked,omitempty"` // of room.lock; absent means true
+	Room string `json:"room" required:"true"`
 }
 
-func (q roomRequest) locked() bool { return q.Lock == nil || *q.Lock }
+// lockRequest is the body of a lock. Absent means true.
+type lockRequest struct {
+	Lock *bool `json:"locked,omitempty"`
+}
+
+func (q lockRequest) locked() bool { return q.Lock == nil || *q.Lock }
 
 // methods returns the requests of clients.
 func (r *Rooms) methods() map[string]session.Method {
 	return map[string]session.Method{
 		"room.create": method(r.Create),
 		"room.join":   method(r.Join),
-		"room.patch":  method(r.Patch),
-		"room.get":    method(func(ctx context.Context, a Actor, q roomRequest) (View, error) { return r.Get(ctx, a, q.Room) }),
-		"room.leave":  method(func(ctx context.Context, a Actor, q roomRequest) (Left, error) { return r.Leave(ctx, a, q.Room, "") }),
-		"room.kick":   method(func(ctx context.Context, a Actor, q roomRequest) (Left, error) { return r.Kick(ctx, a, q.Room, q.N) }),
-		"room.lock": method(func(ctx context.Context, a Actor, q roomRequest) (View, error) {
+		"room.patch": method(func(ctx context.Context, a Actor, q struct {
+			roomRequest
+			PatchRequest
+		}) (View, error) {
+			q.PatchRequest.Room = q.roomRequest.Room
+			return r.Patch(ctx, a, q.PatchRequest)
+		}),
+		"room.get":   method(func(ctx context.Context, a Actor, q roomRequest) (View, error) { return r.Get(ctx, a, q.Room) }),
+		"room.leave": method(func(ctx context.Context, a Actor, q roomRequest) (Left, error) { return r.Leave(ctx, a, q.Room, "") }),
+		"room.kick": method(func(ctx context.Context, a Actor, q struct {
+			roomRequest
+			N int `json:"n" required:"true"`
+		}) (Left, error) {
+			return r.Kick(ctx, a, q.Room, q.N)
+		}),
+		"room.lock": method(func(ctx context.Context, a Actor, q struct {
+			roomRequest
+			lockRequest
+		}) (View, error) {
 			return r.Lock(ctx, a, q.Room, q.locked())
 		}),
 		"room.start":  method(func(ctx context.Context, a Actor, q roomRequest) (View, error) { return r.Start(ctx, a, q.Room) }),
@@ -48,17 +62,11 @@ func (r *Rooms) clientCalls() map[string]session.Method {
 
 // method returns the method that calls an operation with the decoded data.
 func method[Q, A any](operation func(context.Context, Actor, Q) (A, error)) session.Method {
-	return func(ctx context.Context, c session.Caller, data json.RawMessage) (any, error) {
+	return session.Decoded(func(ctx context.Context, c session.Caller, q Q) (any, error) {
 		a, err := actorOf(c)
 		if err != nil {
 			return nil, err
 		}
-		var q Q
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&q); err != nil {
-			return nil, wire.Errorf(wire.BadRequest, "data: %v", err)
-		}
 		return operation(ctx, a, q)
-	}
+	})
 }

@@ -8,16 +8,17 @@ import (
 	"switchboard/internal/wire"
 )
 
-// PatchRequest is the data of room.patch, and the body of the HTTP call. Parts that are nil stay.
+// PatchRequest is the body of a patch. With the room it is the data of room.patch. Parts that are
+// nil stay.
 type PatchRequest struct {
-	Room string `json:"room,omitempty"`
+	Room string `json:"-"`
 	// Version refuses the patch unless the room has this version. Zero means any version.
-	Version    int64            `json:"version,omitempty"`
-	Name       *string          `json:"name,omitempty"`
-	Region     *string          `json:"region,omitempty"`
-	Locked     *bool            `json:"locked,omitempty"`
-	AppVersion *string          `json:"app_version,omitempty"`
-	Data       *json.RawMessage `json:"data,omitempty"`
+	Version    int64           `json:"version,omitempty"`
+	Name       *string         `json:"name,omitempty"`
+	Region     *string         `json:"region,omitempty"`
+	Locked     *bool           `json:"locked,omitempty"`
+	AppVersion *string         `json:"app_version,omitempty"`
+	Data       json.RawMessage `json:"data,omitempty"` // null removes the data
 	// Owner is the number of the member that becomes the owner.
 	Owner *int `json:"owner,omitempty"`
 }
@@ -36,7 +37,7 @@ func (r *Rooms) Patch(ctx context.Context, a Actor, q PatchRequest) (View, error
 			doc.Locked = *q.Locked
 		}
 		if q.Data != nil {
-			doc.Data = *q.Data
+			doc.Data = q.Data
 		}
 		if q.Owner != nil {
 			return s.nameOwner(*q.Owner, u)

@@ -14,7 +14,7 @@ import (
 
 // QuickRequest is the data of room.quick.
 type QuickRequest struct {
-	Mode string `json:"mode"`
+	Mode string `json:"mode" required:"true"`
 	// Region is the region of the room. Zero means any, and none for a new room.
 	Region   string `json:"region,omitempty"`
 	Nickname string `json:"nickname,omitempty"`

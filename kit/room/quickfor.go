@@ -10,7 +10,7 @@ import (
 // QuickForRequest is the body of a quick join by the backend.
 type QuickForRequest struct {
 	QuickRequest
-	User string `json:"user"`
+	User string `json:"user" required:"true"`
 	// Client is a connected client of the user, without the user's name. Zero means that the place is
 	// reserved until a client joins.
 	Client string `json:"client,omitempty"`

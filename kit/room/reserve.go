@@ -11,7 +11,7 @@ import (
 
 // ReserveRequest is the body of a reservation.
 type ReserveRequest struct {
-	Users []string `json:"users"`
+	Users []string `json:"users" required:"true"`
 	// TTL is how long the places wait for their users, in seconds. Zero means Mode.Reserve.
 	TTL int64 `json:"ttl,omitempty"`
 }

@@ -64,8 +64,8 @@ func (a *storedAvatar) show() *Avatar {
 // NewAvatar describes an avatar to create.
 type NewAvatar struct {
 	ID     string          `json:"id"` // zero means a random id
-	User   string          `json:"user"`
-	Name   string          `json:"name"`
+	User   string          `json:"user" required:"true"`
+	Name   string          `json:"name" required:"true"`
 	Figure string          `json:"figure"`
 	Data   json.RawMessage `json:"data"`
 }

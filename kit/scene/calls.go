@@ -67,7 +67,7 @@ func (s *Scenes) deleteAvatarCall(r *http.Request) (any, error) {
 
 func (s *Scenes) transferCall(r *http.Request) (any, error) {
 	t := struct {
-		Scene string  `json:"scene"`
+		Scene string  `json:"scene" required:"true"`
 		From  *string `json:"from"`
 	}{}
 	if err := api.DecodeBody(r, &t); err != nil {

@@ -8,95 +8,107 @@ import (
 	"switchboard/internal/wire"
 )
 
-// methodRequest is the data of all methods. Members that a method does not need are ignored.
-type methodRequest struct {
-	Avatar  string          `json:"avatar"`
-	Scene   string          `json:"scene"`
-	From    *string         `json:"from"`
-	World   string          `json:"world"`
-	Name    *string         `json:"name"`
-	Figure  *string         `json:"figure"`
-	Data    json.RawMessage `json:"data"`
-	Version *int64          `json:"version"`
-	Status  Status          `json:"status"`
-	Cursor  string          `json:"cursor"`
-	Limit   int             `json:"limit"`
-}
+// The data of the methods. There is no user: that is the user of the connection.
+type (
+	pageRequest struct {
+		Cursor string `json:"cursor"`
+		Limit  int    `json:"limit"`
+	}
+	avatarRequest struct {
+		Avatar string `json:"avatar" required:"true"`
+	}
+	newAvatarRequest struct {
+		Name   string          `json:"name" required:"true"`
+		Figure string          `json:"figure"`
+		Data   json.RawMessage `json:"data"`
+	}
+	patchRequest struct {
+		avatarRequest
+		Version *int64          `json:"version"`
+		Name    *string         `json:"name"`
+		Figure  *string         `json:"figure"`
+		Data    json.RawMessage `json:"data"`
+	}
+	deleteRequest struct {
+		avatarRequest
+		Version *int64 `json:"version"`
+	}
+	enterRequest struct {
+		avatarRequest
+		Scene string `json:"scene" required:"true"`
+	}
+	transferRequest struct {
+		enterRequest
+		From *string `json:"from"`
+	}
+	listRequest struct {
+		pageRequest
+		World  string `json:"world"`
+		Status Status `json:"status"`
+	}
+	sceneRequest struct {
+		Scene string `json:"scene" required:"true"`
+	}
+)
 
 // methods returns the methods of clients. They create, change, see and move the avatars of their
 // own user only.
 func (s *Scenes) methods() map[string]session.Method {
-	type method = func(ctx context.Context, c *session.Caller, r methodRequest) (any, error)
-	all := map[string]method{
-		"avatar.create": func(ctx context.Context, c *session.Caller, r methodRequest) (any, error) {
-			return s.createOwn(ctx, c.User, r)
-		},
-		"avatar.list": func(ctx context.Context, c *session.Caller, r methodRequest) (any, error) {
-			return answer(s.ListAvatars(ctx, c.User, "", r.Cursor, r.Limit))
-		},
-		"avatar.patch": func(ctx context.Context, c *session.Caller, r methodRequest) (any, error) {
-			return answer(s.PatchAvatar(ctx, r.Avatar, &c.User, AvatarPatch{Version: r.Version, Name: r.Name, Figure: r.Figure, Data: r.Data}))
-		},
-		"avatar.delete": func(ctx context.Context, c *session.Caller, r methodRequest) (any, error) {
-			return answer(s.DeleteAvatar(ctx, r.Avatar, &c.User, r.Version))
-		},
-		"scene.enter": func(ctx context.Context, c *session.Caller, r methodRequest) (any, error) {
-			return answer(s.Enter(ctx, Transfer{Avatar: r.Avatar, Scene: r.Scene, By: c}))
-		},
-		"scene.transfer": func(ctx context.Context, c *session.Caller, r methodRequest) (any, error) {
-			return answer(s.Transfer(ctx, Transfer{Avatar: r.Avatar, Scene: r.Scene, From: r.From, By: c}))
-		},
-		"scene.list": func(ctx context.Context, _ *session.Caller, r methodRequest) (any, error) {
-			if r.Status == Deleted {
+	return map[string]session.Method{
+		"avatar.create": method(s.createOwn),
+		"avatar.list": method(func(ctx context.Context, c session.Caller, q pageRequest) (*AvatarPage, error) {
+			return s.ListAvatars(ctx, c.User, "", q.Cursor, q.Limit)
+		}),
+		"avatar.patch": method(func(ctx context.Context, c session.Caller, q patchRequest) (*Avatar, error) {
+			return s.PatchAvatar(ctx, q.Avatar, &c.User, AvatarPatch{Version: q.Version, Name: q.Name, Figure: q.Figure, Data: q.Data})
+		}),
+		"avatar.delete": method(func(ctx context.Context, c session.Caller, q deleteRequest) (*Avatar, error) {
+			return s.DeleteAvatar(ctx, q.Avatar, &c.User, q.Version)
+		}),
+		"scene.enter": method(func(ctx context.Context, c session.Caller, q enterRequest) (*Avatar, error) {
+			return s.Enter(ctx, Transfer{Avatar: q.Avatar, Scene: q.Scene, By: &c})
+		}),
+		"scene.transfer": method(func(ctx context.Context, c session.Caller, q transferRequest) (*Avatar, error) {
+			return s.Transfer(ctx, Transfer{Avatar: q.Avatar, Scene: q.Scene, From: q.From, By: &c})
+		}),
+		"scene.list": method(func(ctx context.Context, _ session.Caller, q listRequest) (*ScenePage, error) {
+			if q.Status == Deleted {
 				return nil, wire.Errorf(wire.Forbidden, "status: only the backend lists deleted scenes")
 			}
-			return answer(s.ListScenes(ctx, r.World, r.Status, r.Cursor, r.Limit))
-		},
-		"scene.get": func(ctx context.Context, _ *session.Caller, r methodRequest) (any, error) {
-			v, err := s.GetScene(ctx, r.Scene)
+			return s.ListScenes(ctx, q.World, q.Status, q.Cursor, q.Limit)
+		}),
+		"scene.get": method(func(ctx context.Context, _ session.Caller, q sceneRequest) (*SceneView, error) {
+			v, err := s.GetScene(ctx, q.Scene)
 			if err == nil && v.Status == Deleted {
-				return nil, notFound("scene", r.Scene)
+				return nil, notFound("scene", q.Scene)
 			}
-			return answer(v, err)
-		},
+			return v, err
+		}),
 	}
-	methods := make(map[string]session.Method, len(all))
-	for name, run := range all {
-		methods[name] = func(ctx context.Context, c session.Caller, data json.RawMessage) (any, error) {
-			if c.User == "" {
-				return nil, wire.Errorf(wire.Forbidden, "%s: only clients with a user have avatars", name)
-			}
-			var r methodRequest
-			if len(data) > 0 {
-				if err := json.Unmarshal(data, &r); err != nil {
-					return nil, wire.JSONError(err)
-				}
-			}
-			return run(ctx, &c, r)
+}
+
+// method returns a method for clients with a user.
+func method[Q, A any](run func(context.Context, session.Caller, Q) (*A, error)) session.Method {
+	return session.Decoded(func(ctx context.Context, c session.Caller, q Q) (any, error) {
+		if c.User == "" {
+			return nil, wire.Errorf(wire.Forbidden, "only clients with a user have avatars")
 		}
-	}
-	return methods
+		return answer(run(ctx, c, q))
+	})
 }
 
 // createOwn creates an avatar of a client's user, with a random id.
-func (s *Scenes) createOwn(ctx context.Context, user string, r methodRequest) (any, error) {
-	n := NewAvatar{User: user, Data: r.Data}
-	if r.Name != nil {
-		n.Name = *r.Name
-	}
-	if r.Figure != nil {
-		n.Figure = *r.Figure
-	}
-	counts, err := s.opts.Avatars.Count(ctx, userList(user))
+func (s *Scenes) createOwn(ctx context.Context, c session.Caller, q newAvatarRequest) (*Avatar, error) {
+	counts, err := s.opts.Avatars.Count(ctx, userList(c.User))
 	if err != nil {
 		return nil, err
 	}
 	if counts[0] >= s.opts.PerUser {
 		return nil, &wire.DetailedError{
-			Err: wire.Errorf(wire.Full, "user %s has %d avatars, that is all", user, counts[0]), Data: map[string]int{"max": s.opts.PerUser},
+			Err: wire.Errorf(wire.Full, "user %s has %d avatars, that is all", c.User, counts[0]), Data: map[string]int{"max": s.opts.PerUser},
 		}
 	}
-	return answer(s.CreateAvatar(ctx, n))
+	return s.CreateAvatar(ctx, NewAvatar{User: c.User, Name: q.Name, Figure: q.Figure, Data: q.Data})
 }
 
 // answer returns the answer of a method or a call: no result with an error.

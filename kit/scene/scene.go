@@ -124,8 +124,8 @@ func (s *Scenes) readScene(ctx context.Context, id string) (*storedScene, error)
 // NewScene describes a scene to create.
 type NewScene struct {
 	ID     string          `json:"id"` // zero means a random id
-	World  string          `json:"world"`
-	Name   string          `json:"name"`
+	World  string          `json:"world" required:"true"`
+	Name   string          `json:"name" required:"true"`
 	Status Status          `json:"status"` // zero means Open
 	Time   string          `json:"time"`
 	Data   json.RawMessage `json:"data"`

@@ -7,7 +7,7 @@ var accountSteps = []step{
 	{op: "register", body: `{"name":"amy@example.com","password":"correct horse","nickname":"Amy","client":"phone"}`, save: "id=account.id renewal=renewal token=token"},
 	{op: "register", body: `{"nickname":"Guest"}`, save: "guest=account.id guest_token=token"},
 	{op: "register", body: `{"name":"Amy@Example.com","password":"correct horse"}`, status: 409, code: "conflict"},
-	{op: "logIn", body: `{"name":"amy@example.com","password":"correct horse"}`},
+	{op: "logIn", body: `{"name":"amy@example.com","password":"correct horse","client":"phone"}`},
 	{op: "logIn", body: `{"name":"amy@example.com","password":"wrong"}`, status: 401, code: "unauthorized"},
 	{op: "requestChallenge", body: `{"message":"n,,n=amy@example.com,r=fyko+d2lbbFgONRv9qkxdawL"}`},
 	{op: "renewSession", body: `{"renewal":"{{renewal}}"}`, save: "newer=renewal"},

@@ -10,12 +10,12 @@ var coreSteps = []step{
 
 	// Pushes to each kind of target.
 	{op: "push", body: `{"channel":"news","data":{"title":"hi"}}`, save: "id=results.0.id"},
-	{op: "push", body: `{"channels":["news","a b"],"data":1,"key":"k1"}`},
+	{op: "push", body: `{"channels":["news","a b"],"data":1,"key":"k1"}`, whole: true},
 	{op: "push", body: `{"channels":["news"],"data":1,"key":"k1"}`},
 	{op: "push", body: `{"user":"alice","data":{"badge":3},"ttl":86400,"first":true}`},
 	{op: "push", body: `{"users":["alice","bob"],"data":{"badge":3}}`},
 	{op: "push", body: `{"client":"alice/phone","data":null}`},
-	{op: "push", body: `{"clients":["alice/phone","c-1"],"data":"x"}`},
+	{op: "push", body: `{"clients":["alice/phone","c-1"],"data":"x","durable":false}`},
 	{op: "push", body: `{"all":true,"data":"maintenance at noon"}`},
 	{op: "push", body: `{"data":1}`, status: 400, code: "bad_request"},
 	{op: "push", body: `{"channel":"$all","data":1}`, status: 403, code: "forbidden"},
@@ -31,8 +31,11 @@ var coreSteps = []step{
 	{op: "push", body: `{"channel":"room-7","set":{"$max/seat/":1}}`},
 	{op: "push", body: `{"channel":"room-7","set":{"seat/A2":1,"seat/A3":1}}`, status: 409, code: "full"},
 
-	{op: "pushBatch", body: `{"messages":[{"channel":"news","data":1},{"channel":"room-7","add":{"moves":1}},{"user":"unknown","data":1},` +
-		`{"channel":"room-7","set":{"turn":1},"if":{"turn":0}},{"channels":["a b"],"data":1}]}`},
+	{op: "pushBatch", body: `{"messages":[{"channel":"news","data":1},{"channel":"room-7","add":{"moves":1}},{"user":"unknown","data":1}]}`},
+	{op: "pushBatch", body: `{"messages":[{"channels":["news"],"data":1,"key":"k2","durable":false},{"users":["alice"],"data":1,"ttl":60,"first":true},` +
+		`{"client":"alice/phone","data":1},{"clients":["alice/phone"],"data":1},{"all":true,"data":1},` +
+		`{"channel":"room-9","set":{"a":1,"b":1},"of":{"b":"a"},"if":{"a":0},"own":false},{"channel":"room-9","touch":["a"],"ttl":60},{"channel":"room-9","del":["a"]}]}`},
+	{op: "pushBatch", whole: true, body: `{"messages":[{"channel":"room-7","set":{"turn":1},"if":{"turn":0}},{"channels":["a b"],"data":1}]}`},
 
 	// Reads.
 	{op: "listChannels", query: "prefix=ne&limit=1"},
@@ -71,11 +74,15 @@ var coreSteps = []step{
 	{op: "acknowledgeStream", query: "client=tab&token={{token}}", body: strings.Repeat("x", 9<<10), status: 413, code: "too_large"},
 }
 
-// lastSteps end what the others need.
-var lastSteps = []step{
+// rateSteps exceed the rate of the key loud.
+var rateSteps = []step{
 	{op: "pushBatch", key: keyLoud, body: `{"messages":[` + strings.Repeat(`{"channel":"news","data":1},`, 999) + `{"channel":"news","data":1}]}`},
 	{op: "push", key: keyLoud, body: `{"channel":"news","data":1}`, status: 429, code: "rate_limited"},
 	{op: "pushBatch", key: keyLoud, body: `{"messages":[{"channel":"news","data":1}]}`, status: 429, code: "rate_limited"},
+}
+
+// lastSteps end what the others need.
+var lastSteps = []step{
 	{op: "disconnectClient", path: "alice/phone"},
 	{op: "disconnectUserClient", path: "alice phone"},
 	{op: "disconnectUser", path: "alice"},

@@ -60,6 +60,11 @@ func (o *operation) parameters(d *document) (list []pointer) {
 	return list
 }
 
+// body returns the pointer to the schema of the body. It may not exist.
+func (o *operation) body(d *document) pointer {
+	return d.follow(o.at.at("requestBody")).at("content", "application/json", "schema")
+}
+
 // response returns the pointer to the response with a status, or "".
 func (o *operation) response(d *document, status int) pointer {
 	p := o.at.at("responses", strconv.Itoa(status))

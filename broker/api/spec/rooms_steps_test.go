@@ -3,12 +3,13 @@ package spec_test
 // roomSteps are calls about rooms. The client alice/phone is connected.
 var roomSteps = []step{
 	{op: "createRoom", body: `{"id":"arena","mode":"duel","name":"Epic Battle Arena","region":"eu","owner":"amy","app_version":"1","data":{"map":3}}`, save: "version=version"},
-	{op: "createRoom", body: `{"mode":"duel","visibility":"private","key":"k1","capacity":2}`, save: "private=id"},
+	{op: "createRoom", body: `{"mode":"duel","visibility":"private","key":"k1","capacity":2,"nickname":"Amy"}`, save: "private=id"},
 	{op: "createRoom", body: `{"id":"arena","mode":"duel"}`, status: 409, code: "conflict"},
 	{op: "createRoom", body: `{"id":"arena","mode":"chess"}`, status: 400, code: "bad_request"},
 	{op: "getRoom", path: "arena"},
 	{op: "getRoom", path: "nowhere", status: 404, code: "not_found"},
 	{op: "patchRoom", path: "arena", body: `{"region":"us-west","locked":false,"name":"Arena"}`, header: `If-Match: "{{version}}"`, save: "version=version"},
+	{op: "patchRoom", path: "arena", body: `{"version":{{version}},"app_version":"2","data":{"map":4}}`, save: "version=version"},
 	{op: "patchRoom", path: "arena", body: `{"version":1,"data":null}`, status: 409, code: "conflict"},
 	{op: "patchRoom", path: "nowhere", body: `{}`, status: 404, code: "not_found"},
 
@@ -24,6 +25,7 @@ var roomSteps = []step{
 	{op: "quickJoin", body: `{"mode":"duel","user":"alice","client":"phone","nickname":"Al"}`},
 	{op: "quickJoin", body: `{"mode":"duel","user":"bob","client":"phone"}`, status: 404, code: "not_found"},
 	{op: "quickJoin", body: `{"mode":"none","user":"bob"}`, status: 400, code: "bad_request"},
+	{op: "quickJoin", body: `{"mode":"duel","user":"fay","ttl":30,"name":"Quick","app_version":"1","data":{"map":3}}`},
 	{op: "queryRooms", body: `{"rooms":["arena","nowhere"]}`},
 	{op: "getRoom", path: "{{private}}"},
 
@@ -37,6 +39,8 @@ var roomSteps = []step{
 	{op: "listRoomsOfUser", path: "alice", query: "limit=10"},
 
 	// The end of memberships and of the room.
+	{op: "patchRoom", path: "arena", body: `{"owner":2}`},
+	{op: "lockRoom", path: "arena", body: `{"locked":false}`},
 	{op: "kickMember", path: "arena", body: `{"n":1}`},
 	{op: "kickMember", path: "arena", body: `{"n":99}`, status: 404, code: "not_found"},
 	{op: "leaveRoom", path: "arena", body: `{"user":"alice"}`},

@@ -32,6 +32,7 @@ type step struct {
 	code   string // of the error
 	save   string // "name=path name2=path2", where a path is a.0.b in the answer
 	before func() // called before the step; nil for nothing
+	whole  bool   // TestRefusedBodies does not change the body
 }
 
 // runner makes calls, and compares requests and answers with the OpenAPI document.
@@ -41,6 +42,11 @@ type runner struct {
 	document   *document // closed
 	operations map[string]*operation
 	saved      map[string]string
+	// around is called before and after each call of a scenario that is not to be refused. Nil means
+	// no call.
+	around func(s step, after bool)
+	// loose ignores the answers of steps, for a test that changes what they expect.
+	loose bool
 
 	mu    sync.Mutex
 	seen  map[string]map[int]bool // statuses by operationId
@@ -66,11 +72,18 @@ func (r *runner) play(steps []step) {
 		if s.status == 0 {
 			s.status = http.StatusOK
 		}
+		accepted := r.around != nil && s.status < http.StatusMultipleChoices
+		if accepted {
+			r.around(s, false)
+		}
 		answer := r.call(fmt.Sprintf("step %d, %s", i, s.op), &s)
+		if accepted {
+			r.around(s, true)
+		}
 		for pair := range strings.FieldsSeq(s.save) {
 			name, path, _ := strings.Cut(pair, "=")
 			r.saved[name] = textAt(answer, path)
-			if r.saved[name] == "" {
+			if r.saved[name] == "" && !r.loose {
 				r.t.Fatalf("step %d, %s: the answer has no %s", i, s.op, path)
 			}
 		}
@@ -155,6 +168,9 @@ func (r *runner) call(where string, s *step) []byte {
 	if err != nil {
 		r.t.Fatalf("%s: %v", where, err)
 	}
+	if r.loose {
+		return text
+	}
 	if resp.StatusCode != s.status || s.code != "" && textAt(text, "error.code") != s.code {
 		r.t.Errorf("%s: %s %s: %d %.300s, want %d %s", where, q.Method, q.URL.Path, resp.StatusCode, text, s.status, s.code)
 		return text
@@ -226,7 +242,7 @@ func (r *runner) checkRequest(o *operation, q *http.Request, body string) error 
 			return fmt.Errorf("the parameter %s is not described", name)
 		}
 	}
-	media := o.at.at("requestBody", "content", "application/json", "schema")
+	media := o.body(r.document)
 	described := r.document.get(o.at.at("requestBody")) != nil
 	switch {
 	case body == "" && r.document.get(o.at.at("requestBody", "required")) == true:

@@ -36,6 +36,7 @@ func TestCalls(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		r := newRunner(t, startBroker(t, kittest.NewMemory(), withWebhooks(t, events.NewMemory(events.StoreOptions{}))), seen)
 		r.scenario()
+		r.play(rateSteps)
 		r.provoke()
 		r.flood(floods)
 	})
@@ -44,6 +45,7 @@ func TestCalls(t *testing.T) {
 		eventStore := events.NewRedis(redispipe.New(server.Client(t), redispipe.Options{}), events.StoreOptions{})
 		r := newRunner(t, startBroker(t, kittest.NewRedis(server.Client(t)), withWebhooks(t, eventStore)), seen)
 		r.scenario()
+		r.play(rateSteps)
 		r.play(durableSteps)
 		server.Kill()
 		r.unavailable()

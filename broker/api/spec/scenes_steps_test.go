@@ -17,6 +17,8 @@ var sceneSteps = []step{
 	{op: "getAvatar", path: "zoe", save: "avatar_version=version"},
 	{op: "getAvatar", path: "unknown", status: 404, code: "not_found"},
 	{op: "patchAvatar", path: "zoe", body: `{"name":"Zoë","figure":"orc"}`, header: `If-Match: "{{avatar_version}}"`},
+	{op: "getAvatar", path: "zoe", save: "avatar_version=version"},
+	{op: "patchAvatar", path: "zoe", body: `{"version":{{avatar_version}},"status":"open","data":{"level":4}}`},
 	{op: "patchAvatar", path: "zoe", body: `{"version":1,"name":"Zoe"}`, status: 409, code: "conflict"},
 	{op: "patchAvatar", path: "unknown", body: `{"name":"Zoe"}`, status: 404, code: "not_found"},
 	{op: "patchAvatar", path: "zoe", body: `{"data":"` + strings.Repeat("x", 9000) + `"}`, status: 413, code: "too_large"},
@@ -34,7 +36,8 @@ var sceneSteps = []step{
 	{op: "takeAvatarOut", path: "zoe"},
 	{op: "takeAvatarOut", path: "unknown", status: 404, code: "not_found"},
 
-	{op: "patchScene", path: "town", body: `{"status":"closed","time":"night"}`, header: `If-Match: "{{version}}"`},
+	{op: "patchScene", path: "town", body: `{"status":"closed","time":"night"}`, header: `If-Match: "{{version}}"`, save: "version=version"},
+	{op: "patchScene", path: "town", body: `{"version":{{version}},"name":"Old Town","data":{"size":4}}`},
 	{op: "patchScene", path: "town", body: `{"name":"Cave"}`, status: 409, code: "conflict"},
 	{op: "patchScene", path: "nowhere", body: `{"name":"Cave"}`, status: 404, code: "not_found"},
 	{op: "patchScene", path: "town", body: `{"data":"` + strings.Repeat("x", 9000) + `"}`, status: 413, code: "too_large"},

@@ -1,0 +1,102 @@
+package spec_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"switchboard/broker"
+	"switchboard/events"
+	"switchboard/kit/kittest"
+)
+
+// TestRefusedBodies makes every call of the scenario with bodies that differ from a valid one in
+// one member. A body that does not fit the document must be refused with a message that names the
+// member, and change nothing: the scenario goes on as without it.
+func TestRefusedBodies(t *testing.T) { playMutations(t, false) }
+
+// TestAcceptedBodies is like TestRefusedBodies, for bodies that fit the document. They must not be
+// refused as a bad request.
+func TestAcceptedBodies(t *testing.T) { playMutations(t, true) }
+
+// playMutations plays the scenario with the bodies that fit the document, or with the others.
+func playMutations(t *testing.T, valid bool) {
+	webhooks := withWebhooks(t, events.NewMemory(events.StoreOptions{}))
+	b := startBroker(t, kittest.NewMemory(), func(o *broker.Options) {
+		webhooks(o)
+		o.Limits.PushRate = 0
+	})
+	r := newRunner(t, b, map[string]map[int]bool{})
+	r.loose = valid
+	sent := map[string]bool{}
+	r.around = func(s step, after bool) {
+		if s.body == "" || s.whole || after != valid || strings.HasPrefix(s.op, "acknowledge") {
+			return
+		}
+		o := r.operations[s.op]
+		for _, path := range membersOf(r.fill(s.body)) {
+			sent[s.op+path] = true
+		}
+		free := func(body string) bool { return r.valid(o, mutation{body: body}) }
+		for _, m := range mutations(r.fill(s.body), free) {
+			if r.valid(o, m) == valid {
+				r.sendMutation(s, m, valid)
+			}
+		}
+	}
+	r.scenario()
+	for id, o := range r.operations {
+		for _, path := range r.document.members(o.body(r.document), "") {
+			if !sent[id+path] && !valid && !strings.HasSuffix(path, "/notify_after") { // the test brokers send no such events
+				t.Errorf("%s: no call of the scenario has the member %s", id, path)
+			}
+		}
+	}
+}
+
+// valid reports whether the document permits a body. null in a member that is not required means
+// that it is absent.
+func (r *runner) valid(o *operation, m mutation) bool {
+	fits := func(body string) bool {
+		return body != "" && r.document.check(r.t, o.body(r.document), []byte(body)) == nil
+	}
+	return m.kind != "twice" && (fits(m.body) || fits(m.absent))
+}
+
+// sendMutation sends a body, and fails the test unless it is refused or accepted as it must be.
+func (r *runner) sendMutation(s step, m mutation, valid bool) {
+	r.t.Helper()
+	o := r.operations[s.op]
+	why, excused := differs[s.op+" "+m.kind+" "+m.member]
+	s.body = m.body
+	resp, err := httpClient.Do(r.request(o, &s))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := readBody(resp)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	refused := resp.StatusCode >= 400 && resp.StatusCode < 500 || s.op == "pushBatch" && bytes.Contains(text, []byte(`"code":"bad_request"`))
+	named := bytes.Contains(text, []byte(m.member)) || m.outer != "" && bytes.Contains(text, []byte(m.outer))
+	bad := ""
+	switch {
+	case valid && textAt(text, "error.code") == "bad_request" && !bytes.Contains(text, []byte("If-Match")):
+		bad = "the document permits it"
+	case !valid && !refused:
+		bad = "the document does not permit it"
+	case !valid && !named:
+		bad = "the answer does not name the member"
+	}
+	if (bad != "") == excused {
+		return
+	}
+	if excused {
+		bad = "it is excused: " + why
+	}
+	r.t.Errorf("%s: %s %s: %.300s: %d %.300s: %s", s.op, m.member, m.kind, m.body, resp.StatusCode, bytes.TrimSpace(text), bad)
+}
+
+// differs are the bodies that the broker and the document judge differently, and why.
+var differs = map[string]string{}
