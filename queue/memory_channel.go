@@ -78,7 +78,11 @@ func (m *Memory) appendChannel(push ChannelPush) (Appended, error) {
 	if key != "" {
 		key = keys{}.channelKey(channel, key)
 		if first, found := m.pushed.get(key, now); found {
-			return Appended{ID: first.id, Duplicate: true, Numbers: first.numbers, Reply: first.reply}, nil
+			a := Appended{ID: first.id, Duplicate: true, Numbers: first.numbers, Reply: first.reply}
+			if push.Update != nil {
+				a.Clock = now
+			}
+			return a, nil
 		}
 	}
 	c, found := m.channels.get(channel, now)

@@ -23,6 +23,7 @@ func (m *Memory) appendUpdateLocked(c *memoryChannel, push ChannelPush, now int6
 	}
 	result, err := apply(u, now, nextIDs(now, c.last))
 	a = m.appendEntriesLocked(c, push, result, now)
+	a.Clock = now
 	if err == nil {
 		a.Reply = reply
 		write()

@@ -40,7 +40,8 @@ func packText[T string | []byte](p *packer, s T) {
 	*p = append(*p, s...)
 }
 
-// tuple is an array of at most 15 elements. Zero values are nil, and are left out at the end.
+// tuple is an array of at most 15 elements, or of more if the first byte of the array is not used.
+// Zero values are nil, and are left out at the end.
 type tuple struct {
 	*packer
 	header   int // where the array begins

@@ -81,6 +81,13 @@ type Appended struct {
 
 	KeepUntil int64 // of a StateStep: see StatePage
 
+	// Clock is the store's clock at an Update, Unix ms: the time from which leases count unless the
+	// update has another one. A duplicate has the clock of the call.
+	Clock int64
+
+	// Clock is the store's clock at an Update, Unix ms: the time from which leases count unless the
+	// update has another one. A duplicate has the clock of the call.
+
 	Reply string // of a Script; a duplicate repeats it
 }
 

@@ -31,7 +31,7 @@ var (
 	appendClientScript   = redispipe.MustScript(luaFiles, "append_client")
 	windowScript         = redispipe.MustScript(luaFiles, "window")
 	ackScript            = redispipe.MustScript(luaFiles, "ack")
-	updateStateScript    = redispipe.MustScript(luaFiles, "update_state", stateScriptPieces...)
+	updateStateScript    = redispipe.MustScript(named{luaFiles}, "update_state", stateScriptPieces...)
 	stepStateScript      = redispipe.MustScript(luaFiles, "step_state", "append", "state_fields", "state_owners", "state_rare", "state_write")
 	checkStateScript     = redispipe.MustScript(luaFiles, "check_state")
 	readStateScript      = redispipe.MustScript(luaFiles, "read_state")

@@ -22,7 +22,8 @@ func (r *Redis) stateKeys(channel string) []string {
 		k.state(channel), k.stateNames(channel), k.stateEnds(channel), k.stateOwners(channel), k.stateParts(channel))
 }
 
-// appendUpdate encodes an update for update_state.lua. arg is that of a ScriptCall, or "".
+// appendUpdate packs an update for update_state.lua, in the order of scriptMembers. arg is that of
+// a ScriptCall, or "".
 func appendUpdate(p *packer, u *state.Update, arg string) {
 	t := p.tuple()
 	taken := int64(0)
@@ -64,6 +65,7 @@ func appendUpdate(p *packer, u *state.Update, arg string) {
 	t.integer(taken)
 	addText(&t, arg)
 	addText(&t, u.ByField)
+	t.integer(u.From)
 	t.finish()
 }
 
@@ -153,7 +155,8 @@ func (r *Redis) parseUpdate(value any) (a Appended, err error) {
 	h := &reply.header
 	key := h.text()
 	a.Prev, a.Duplicate = h.integer(), h.integer() == 1
-	r.clock.update(h.integer())
+	a.Clock = h.integer()
+	r.clock.update(a.Clock)
 	a.Due = h.integer()
 	results, reason := h.text(), h.text()
 	d := state.Details{Field: h.text(), Other: h.text(), N: h.integer(), Max: h.integer()}

@@ -161,6 +161,9 @@ func (r *stateRun) randomUpdate() *state.Update {
 	if r.IntN(2) == 0 {
 		u.Limits = state.Limits{Fields: pick(r, 0, 3, 6), Bytes: pick(r, 0, 40, 80), Owned: pick(r, 0, 1, 2), Keep: pick(r, 0, 2*time.Second, time.Minute)}
 	}
+	if r.IntN(4) == 0 { // some leases have ended then
+		u.From = r.clock.Now().UnixMilli() - pick[int64](r, 0, 1, 1000, 7000)
+	}
 	return u
 }
 
@@ -215,7 +218,7 @@ func (r *stateRun) randomOp(field, client string) state.Op {
 func (r *stateRun) compare(what string, memory, redis Outcome[Appended]) {
 	r.Helper()
 	a, b := memory.Value, redis.Value
-	if a.ID != b.ID || a.Prev != b.Prev || a.Duplicate != b.Duplicate || a.Due != b.Due || !reflect.DeepEqual(a.Numbers, b.Numbers) {
+	if a.ID != b.ID || a.Prev != b.Prev || a.Duplicate != b.Duplicate || a.Due != b.Due || a.Clock != b.Clock || !reflect.DeepEqual(a.Numbers, b.Numbers) {
 		r.Errorf("%s:\nmemory %+v\nredis  %+v", what, a, b)
 	}
 	if got, want := normal(r, b.Data), normal(r, a.Data); got != want {

@@ -19,7 +19,7 @@ var stateScriptPieces = []string{"append", "state_fields", "state_owners", "stat
 //
 //	own_keys = 1 -- how many keys it has, ScriptCall.Keys
 //	function extend(u, k)
-//		-- KEYS[k+1] is its first key, and u[14] is ScriptCall.Arg, or nil
+//		-- KEYS[k+1] is its first key, and u.arg is ScriptCall.Arg, or nil
 //		return reply, write
 //	end
 //
@@ -32,10 +32,11 @@ var stateScriptPieces = []string{"append", "state_fields", "state_owners", "stat
 // changes the keys of the piece. It is called if the update is accepted, after the state was
 // written, and should not fail.
 //
-// extend may change u, which has the elements that update_state.lua describes. u[1] lists the
-// operations of the Update, such as {'top', 1, '[1,2]'} for a Set; the piece may change their
-// values, or remove all by u[1] = {}. Without operations and data, no entry is appended, and the ID
-// of the Appended is 0. The conditions of u are checked nevertheless.
+// extend may change u, whose members are those of script_members.go. u.ops lists the operations of
+// the Update: the piece may change op.value of a Set, or remove all operations by u.ops = {}.
+// Without operations and data, no entry is appended, and the ID of the Appended is 0. The
+// conditions of u are checked nevertheless. The names of members are only known after the names u,
+// op and cond.
 //
 // The piece may use these variables of the other pieces, and must not change them:
 //
@@ -52,7 +53,7 @@ type StateScript struct{ script *redispipe.Script }
 // NewStateScript returns a script with the piece lua/<name>.lua of files. It panics if the file is
 // missing. Call it once for each piece: pushes share runs of the script by the StateScript.
 func NewStateScript(files fs.FS, name string) *StateScript {
-	script := redispipe.MustScript(onePiece{name, files}, "update_state", append(slices.Clone(stateScriptPieces), name)...)
+	script := redispipe.MustScript(named{onePiece{name, files}}, "update_state", append(slices.Clone(stateScriptPieces), name)...)
 	script.Name = name
 	return &StateScript{script}
 }
@@ -76,7 +77,7 @@ type ScriptCall struct {
 	Script *StateScript
 	// Keys are the keys of the script, in the slot of the channel: they have the hash tag {channel}.
 	Keys []string
-	// Arg is u[14] of the script.
+	// Arg is u.arg of the script.
 	Arg string
 	// Memory does the same as the script if the store is a [Memory]. It may change u. The store
 	// calls it, and write, one call at a time. now is the clock, Unix ms.

@@ -110,6 +110,8 @@ type ChannelResult struct {
 	New       bool // the push created the channel
 	// Numbers are the results of the additions of Payload.Update, by field.
 	Numbers map[string]int64
+	// Clock is the store's clock at the update, Unix ms, see queue.Appended.
+	Clock int64
 	// Reply is that of Payload.Script. If the script changed no field, the ID is 0.
 	Reply string
 }
@@ -158,7 +160,7 @@ func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.App
 	}
 	p.opts.Stored("channel", took)
 	return ChannelResult{
-		ID: a.ID, Duplicate: a.Duplicate, New: a.ID != 0 && a.Prev == 0 && !a.Duplicate, Numbers: a.Numbers, Reply: a.Reply,
+		ID: a.ID, Duplicate: a.Duplicate, New: a.ID != 0 && a.Prev == 0 && !a.Duplicate, Numbers: a.Numbers, Reply: a.Reply, Clock: a.Clock,
 		Servers: p.announce(channel, a, data),
 	}, err
 }

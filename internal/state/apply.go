@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"switchboard/internal/payload"
@@ -187,7 +188,7 @@ func (a *update) setLease(op *Op, f *Field) {
 	before := f.Until()
 	f.Lease = 0
 	if op.TTL > 0 {
-		f.Lease = a.now + max(op.TTL.Milliseconds(), 1)
+		f.Lease = cmp.Or(a.From, a.now) + max(op.TTL.Milliseconds(), 1)
 	}
 	until := f.Until()
 	a.endChanged(before, until)

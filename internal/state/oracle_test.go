@@ -279,7 +279,7 @@ func (o *oracle) operation(after map[string]oracleField, u *Update, op *Op, now,
 	}
 	if op.Kind != Add || !found {
 		if f.lease = 0; op.TTL > 0 {
-			f.lease = now + op.TTL.Milliseconds()
+			f.lease = cmp.Or(u.From, now) + op.TTL.Milliseconds()
 		}
 	}
 	if op.Parent != "" {

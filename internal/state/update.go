@@ -32,6 +32,11 @@ type Update struct {
 	// value is that after the update. Without such a field, no writer is shown. Zero means Client.
 	ByField string
 
+	// From is the time from which the leases of Ops count, Unix ms on the store's clock, such as the
+	// clock of the read on which the update was planned. So they end when the plan says, however late
+	// the update arrives. Zero means the time of the update.
+	From int64
+
 	Limits
 }
 
@@ -80,8 +85,8 @@ type Op struct {
 
 	By, Min, Max int64 // of Add: the result must be within Min and Max, see [MaxNumber]
 
-	// TTL is the time until the lease ends. Zero means that there is no lease. Add uses it only if it
-	// creates the field. Delete ignores it.
+	// TTL is the time until the lease ends, see Update.From. Zero means that there is no lease. Add
+	// uses it only if it creates the field. Delete ignores it.
 	TTL time.Duration
 	// Own says whether Update.Client becomes or stops being an owner. Delete ignores it.
 	Own Ownership

@@ -208,6 +208,9 @@ func (w *world) update(x *writer, conn Connection) {
 	if w.chance(4) {
 		w.takeNumbers(u)
 	}
+	if w.chance(4) {
+		u.From = w.now - int64(w.IntN(2*int(w.lease.Milliseconds()))) // some leases have ended then
+	}
 	w.apply(u)
 }
 

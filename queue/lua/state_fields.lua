@@ -22,6 +22,7 @@
 --   meta            of mq_m, as append needs it
 --   keep            end of the state, nil without a state
 --   due, bytes      earliest end of a field, and bytes of all fields
+--   from            the time from which leases count, Unix ms
 --   blank           st_, st_n_, st_x_ and st_p_ hold nothing, or nothing that counts
 --   fields          by name: a field, or false; nil if it is not read
 --   old_end         by name: the end in st_x_, of the fields that exist in the store

@@ -67,12 +67,12 @@ local function define_rare()
 	-- Reads the fields of operations and conditions.
 	local function load_names(ops, conditions)
 		local list = {}
-		for _, one in ipairs(conditions or {}) do
-			list[#list + 1] = one[1]
+		for _, cond in ipairs(conditions or {}) do
+			list[#list + 1] = cond.field
 		end
 		for _, op in ipairs(ops) do
-			list[#list + 1] = op[1]
-			list[#list + 1] = op[9]
+			list[#list + 1] = op.field
+			list[#list + 1] = op.parent
 		end
 		load(list)
 	end

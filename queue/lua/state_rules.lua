@@ -23,27 +23,27 @@ end
 -- Returns a function that checks the update, and one
 -- that writes what write_field does not.
 local function define_rules(u)
-	local ops, writer, client = u[1], u[2] or '', u[8]
+	local ops, writer, client = u.ops, u.writer or '', u.client
 	local plans, added = c.plans, c.added or {}
 	local match, sub = string.match, string.sub
 
 	-- If the update also deletes the parent, the holder is that before the update.
 	local function check_part_deletion(op, old)
-		local name = old.parent ~= '' and old.parent or op[9]
+		local name = old.parent ~= '' and old.parent or op.parent
 		local parent, planned = name and get(name), name and plans[name]
 		local writes, holder = planned and not planned.gone, parent and parent.holder
-		if writes and (planned.op[2] == 1 or not parent) then
-			holder = planned.op[14] or writer
+		if writes and (planned.op.kind == 1 or not parent) then
+			holder = planned.op.holder or writer
 		end
-		if name and holder ~= (op[14] or writer) then
-			return refuse(holder and 'held_parent' or 'no_parent', op[1], name)
+		if name and holder ~= (op.holder or writer) then
+			return refuse(holder and 'held_parent' or 'no_parent', op.field, name)
 		end
 	end
 
 	local function check_parent(op)
-		local p, name = plans[op[1]], op[9]
+		local p, name = plans[op.field], op.parent
 		if p.gone then
-			return op[10] and p.old and check_part_deletion(op, p.old)
+			return op.held_parent and p.old and check_part_deletion(op, p.old)
 		end
 		name = name or p.old and p.old.parent ~= '' and p.old.parent
 		if not name then
@@ -55,24 +55,25 @@ local function define_rules(u)
 		end
 		local is_part, holder = parent and parent.parent ~= '', parent and parent.holder
 		if planned then
-			is_part = is_part or planned.op[9]
-			if planned.op[2] == 1 or not parent then
-				holder = planned.op[14] or writer
+			is_part = is_part or planned.op.parent
+			if planned.op.kind == 1 or not parent then
+				holder = planned.op.holder or writer
 			end
 		end
-		if op[9] == op[1] or op[9] and (is_part or #rare().parts_of(op[1]) > 0) then
-			return refuse('part', op[1])
+		if op.parent == op.field or op.parent and (is_part or #rare().parts_of(op.field) > 0) then
+			return refuse('part', op.field)
 		elseif not parent and not planned then
-			return refuse('no_parent', op[1], name)
-		elseif op[10] and holder ~= (op[14] or writer) then
-			return refuse('held_parent', op[1], name)
+			return refuse('no_parent', op.field, name)
+		elseif op.held_parent and holder ~= (op.holder or writer) then
+			return refuse('held_parent', op.field, name)
 		end
 	end
 
 	local function check_owned_limit()
 		local owns = false
-		for i = 1, u[11] and client and #ops or 0 do
-			owns = owns or ops[i][2] ~= 2 and ops[i][7] == 1
+		for i = 1, u.max_owned and client and #ops or 0 do
+			local op = ops[i]
+			owns = owns or op.kind ~= 2 and op.own == 1
 		end
 		if not owns then
 			return
@@ -80,15 +81,15 @@ local function define_rules(u)
 		local o = rare().owner(client)
 		local count, first = o and o.count or 0, nil
 		for _, op in ipairs(ops) do
-			local mine = o and o.fields[op[1]]
-			if op[2] ~= 2 and op[7] == 1 and not mine then
-				count, first = count + 1, first or op[1]
-			elseif mine and (op[2] == 2 or op[7] == 2) then
+			local mine = o and o.fields[op.field]
+			if op.kind ~= 2 and op.own == 1 and not mine then
+				count, first = count + 1, first or op.field
+			elseif mine and (op.kind == 2 or op.own == 2) then
 				count = count - 1
 			end
 		end
-		if first and count > u[11] then
-			return refuse('owned', first, '', count, u[11])
+		if first and count > u.max_owned then
+			return refuse('owned', first, '', count, u.max_owned)
 		end
 	end
 
@@ -124,7 +125,7 @@ local function define_rules(u)
 	end
 
 	local function group_limit(name, group)
-		local limit, p = plans[name].op[6], plans['$max/' .. group]
+		local limit, p = plans[name].op.group_max, plans['$max/' .. group]
 		local value
 		if p and (p.gone or p.value) then
 			value = p.value
@@ -180,7 +181,7 @@ local function define_rules(u)
 		end
 		local checked = {}
 		for _, name in ipairs(added) do
-			local group = plans[name].op[15]
+			local group = plans[name].op.group
 			group = group and match(group, '^#?([^#]+)$') or match(name, '^[^/]*/')
 			local limit = group and not checked[group] and group_limit(name, group)
 			if limit then
@@ -191,10 +192,10 @@ local function define_rules(u)
 				end
 			end
 		end
-		if #added > 0 and u[4] then
+		if #added > 0 and u.max_fields then
 			local n = count_fields('', ending)
-			if n > u[4] then
-				return refuse('fields', added[1], '', n, u[4])
+			if n > u.max_fields then
+				return refuse('fields', added[1], '', n, u.max_fields)
 			end
 		end
 		c.size_after = size_after(ending)
@@ -210,11 +211,11 @@ local function define_rules(u)
 
 	local function write_deletions()
 		for _, op in ipairs(ops) do
-			if op[2] == 2 then
+			if op.kind == 2 then
 				c.entry.del = c.entry.del or {}
-				rare().remove(op[1], c.entry.del)
-				if not plans[op[1]].old then
-					table.insert(c.entry.del, op[1])
+				rare().remove(op.field, c.entry.del)
+				if not plans[op.field].old then
+					table.insert(c.entry.del, op.field)
 				end
 			end
 		end
@@ -223,17 +224,17 @@ local function define_rules(u)
 	local function write_owners()
 		local owned = {}
 		for _, op in ipairs(ops) do
-			if op[2] ~= 2 and op[7] == 2 then
-				rare().disown(op[1], client or '')
+			if op.kind ~= 2 and op.own == 2 then
+				rare().disown(op.field, client or '')
 			end
 		end
 		for _, op in ipairs(ops) do
-			if op[2] ~= 2 and op[7] == 1 and rare().add_owner(op[1], op[8] or 0, client) then
-				owned[#owned + 1] = op[1]
+			if op.kind ~= 2 and op.own == 1 and rare().add_owner(op.field, op.grace or 0, client) then
+				owned[#owned + 1] = op.field
 			end
 		end
 		if #owned > 0 then
-			rare().connect(rare().owner(client), client, u[9] or 0, u[10] or '', owned)
+			rare().connect(rare().owner(client), client, u.generation or 0, u.server or '', owned)
 		end
 	end
 

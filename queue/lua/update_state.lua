@@ -7,13 +7,9 @@
 -- KEYS[k+3] ch_{channel}
 -- KEYS[k+9] mq_k_{channel}:<key>, omitted without an idempotency key
 -- and the keys of the piece of another package, see StateScript
--- ARGV[7+i] MessagePack, one after the other: operations, writer, keep in ms, most fields, most
---           bytes, data, conditions, client, generation, server, most fields of one owner, client
---           as JSON, numbers that the first operation takes from a counter, argument of another
---           piece, field that shows the client. An operation is {field, kind, value, lease in ms,
---           claim, group limit, own, grace, parent, held parent, by, min, max, holder, # if it is
---           numbered and then the group}, a condition is {field, kind, id or most fields}; see
---           appendUpdate in redis_state.go. Zero values are nil, and are left out at the end
+-- ARGV[7+i] MessagePack: the members of an update u, an array; its operations and conditions are
+--           arrays, too. script_members.go names their members in order and says what they are,
+--           and replaces u.writer, op.kind and so on by positions in this text
 -- For all, in addition to append.lua:
 -- ARGV[5] TTL of the idempotency keys, ms
 -- ARGV[7] 1 if the callers wait for replicas, 2 if nothing is to be stored in a new channel, 3
@@ -33,7 +29,8 @@ local keys_per_channel = #KEYS / (#ARGV - 7)
 local function check_conditions(conditions)
 	local differ, groups = {}, false
 	for i = 1, #conditions do
-		local name, kind, id = conditions[i][1], conditions[i][2], conditions[i][3]
+		local cond = conditions[i]
+		local name, kind, id = cond.field, cond.kind, cond.id
 		local f = get(name)
 		local met = f
 		if not kind then
@@ -53,8 +50,9 @@ local function check_conditions(conditions)
 		return r
 	end
 	for i = 1, groups and #conditions or 0 do
-		if conditions[i][2] == 3 then
-			local group, most = conditions[i][1], conditions[i][3] or 0
+		local cond = conditions[i]
+		if cond.kind == 3 then
+			local group, most = cond.field, cond.id or 0
 			local n = rare().count_group(group)
 			if n > most then
 				return {'group', '', group, n, most, {}}
@@ -66,35 +64,35 @@ end
 -- Returns whether the client owns a field as an operation asks for, so that no owner changes. The
 -- fields of a connected owner are not away.
 local function is_owned(f, op)
-	return c.client and f.grace == (op[8] or 0) and find(f.owners .. ' ', c.client, 1, true)
+	return c.client and f.grace == (op.grace or 0) and find(f.owners .. ' ', c.client, 1, true)
 end
 
 -- Returns whether a part stays a part, and the writer may write it. The store has it as a part, so
 -- its parent is no part, and it has no parts itself. The update has no other operation, so the
 -- parent does not change.
 local function is_kept_part(f, op, writer)
-	local parent = c.alone and (op[9] or f.parent) == f.parent and get(f.parent)
-	return parent and not (op[10] and parent.holder ~= (op[14] or writer))
+	local parent = c.alone and (op.parent or f.parent) == f.parent and get(f.parent)
+	return parent and not (op.held_parent and parent.holder ~= (op.holder or writer))
 end
 
 -- Plans one operation. A plan is {op, old, gone, value}. Tables are made with the members that they
 -- will have where these are known: a table that grows is allocated again.
 local function plan(op, writer)
-	local name, kind = op[1], op[2]
+	local name, kind = op.field, op.kind
 	local f = get(name)
-	if op[5] and f and f.holder ~= (op[14] or writer) then
+	if op.claim and f and f.holder ~= (op.holder or writer) then
 		return refuse('claim', name)
 	end
-	local p = {op = op, old = f, gone = kind == 2, value = kind == 1 and op[3]}
+	local p = {op = op, old = f, gone = kind == 2, value = kind == 1 and op.value}
 	c.plans[name] = p
 	if kind == 3 then
 		local n = not f and 0 or parse_number(value_of(f))
 		if not n then
 			return refuse('number', name)
 		end
-		local sum = n + (op[11] or 0)
-		if sum < (op[12] or 0) or sum > (op[13] or 0) then
-			return refuse('bounds', name, '', n, op[11])
+		local sum = n + (op.by or 0)
+		if sum < (op.min or 0) or sum > (op.max or 0) then
+			return refuse('bounds', name, '', n, op.by)
 		end
 		p.value = format('%d', sum)
 		c.sums = c.sums or {}
@@ -102,9 +100,9 @@ local function plan(op, writer)
 	elseif kind == 4 and not f then
 		return refuse('absent', name)
 	end
-	if not f or p.gone or op[7] and not (op[7] == 1 and is_owned(f, op)) then
+	if not f or p.gone or op.own and not (op.own == 1 and is_owned(f, op)) then
 		c.complex = true
-	elseif (op[9] or f.parent ~= '') and not is_kept_part(f, op, writer) then
+	elseif (op.parent or f.parent ~= '') and not is_kept_part(f, op, writer) then
 		c.complex = true
 	end
 	if not f and not p.gone then
@@ -118,18 +116,19 @@ end
 
 -- Plans the first operation, which adds to a counter, and puts the numbers into the others.
 local function take_numbers(ops, take, writer)
-	local refusal = plan(ops[1], writer)
+	local op = ops[1]
+	local refusal = plan(op, writer)
 	if refusal then
 		return refusal
 	end
-	local before, numbers, gsub = tonumber(c.plans[ops[1][1]].value) - take, {}, string.gsub
+	local before, numbers, gsub = tonumber(c.plans[op.field].value) - take, {}, string.gsub
 	for i = 1, take do
 		numbers[i == 1 and '{n}' or '{n' .. i .. '}'] = format('%d', before + i)
 	end
 	for i = 2, #ops do
-		local op = ops[i]
-		op[1], op[9] = gsub(op[1], '{n%d*}', numbers), op[9] and gsub(op[9], '{n%d*}', numbers)
-		op[3] = op[15] and op[15]:sub(1, 1) == '#' and op[3] and gsub(op[3], '{n%d*}', numbers) or op[3]
+		op = ops[i]
+		op.field, op.parent = gsub(op.field, '{n%d*}', numbers), op.parent and gsub(op.parent, '{n%d*}', numbers)
+		op.value = op.group and op.group:sub(1, 1) == '#' and op.value and gsub(op.value, '{n%d*}', numbers) or op.value
 	end
 	if #ops > 8 then
 		rare().load_names(ops)
@@ -137,7 +136,7 @@ local function take_numbers(ops, take, writer)
 end
 
 local function write_field(op, writer)
-	local name, value = op[1], c.plans[op[1]].value
+	local name, value = op.field, c.plans[op.field].value
 	local f, created = c.fields[name], false
 	if not f then
 		f, created = {id = false, lease = 0, away = 0, grace = 0, holder = '', parent = '', owners = '', size = 0}, true
@@ -152,8 +151,8 @@ local function write_field(op, writer)
 	if value then
 		c.bytes = c.bytes + #value - f.size
 		f.id, f.value, f.size = false, value, #value
-		if op[2] == 1 or f.holder == '' then
-			f.holder = op[14] or writer
+		if op.kind == 1 or f.holder == '' then
+			f.holder = op.holder or writer
 		end
 		if entry.set then
 			entry.set[name] = value
@@ -161,29 +160,29 @@ local function write_field(op, writer)
 			entry.set = {[name] = value}
 		end
 	end
-	if op[2] ~= 3 or created then
-		f.lease = op[4] and ms + op[4] or 0
+	if op.kind ~= 3 or created then
+		f.lease = op.lease and c.from + op.lease or 0
 	end
 	local till = end_of(f)
 	c.indexed = c.indexed or till ~= c.old_end[name]
-	if till > 0 or op[2] == 4 then
+	if till > 0 or op.kind == 4 then
 		entry.till = entry.till or {}
 		entry.till[name] = format('%d', till)
 	end
-	if op[9] and op[9] ~= f.parent then
-		rare().set_parent(name, f, op[9])
+	if op.parent and op.parent ~= f.parent then
+		rare().set_parent(name, f, op.parent)
 	end
 end
 
 -- Checks the update, and writes its fields. Returns the refusal.
 local function apply(u)
-	local ops, writer, client = u[1], u[2] or '', u[8]
-	c.plans, c.size_after, c.alone = {}, c.bytes, #ops == 1
-	if #ops + (u[7] and #u[7] or 0) > 8 then
-		rare().load_names(ops, u[7])
+	local ops, writer, client = u.ops, u.writer or '', u.client
+	c.plans, c.size_after, c.alone, c.from = {}, c.bytes, #ops == 1, u.from or ms
+	if #ops + (u.conditions and #u.conditions or 0) > 8 then
+		rare().load_names(ops, u.conditions)
 	end
 	if client then
-		local o, generation, server = c.owners[client], u[9] or 0, u[10] or ''
+		local o, generation, server = c.owners[client], u.generation or 0, u.server or ''
 		if o == nil then
 			o = parse_owner(client, c.keep and call('HGET', c.clients, client))
 		end
@@ -194,9 +193,9 @@ local function apply(u)
 			c.client = ' ' .. client .. ' ' -- connected: it is not fenced
 		end
 	end
-	local refusal, first = u[7] and check_conditions(u[7]), 1
-	if u[13] and not refusal then
-		refusal, first = take_numbers(ops, u[13], writer), 2
+	local refusal, first = u.conditions and check_conditions(u.conditions), 1
+	if u.take and not refusal then
+		refusal, first = take_numbers(ops, u.take, writer), 2
 	end
 	for i = first, #ops do
 		refusal = refusal or plan(ops[i], writer)
@@ -207,21 +206,22 @@ local function apply(u)
 		check, write_rest = define_rules(u)
 		refusal = check()
 	end
-	refusal = refusal or u[5] and c.size_after > u[5] and c.size_after > c.bytes and {'bytes', '', '', c.size_after, u[5], {}}
+	refusal = refusal or u.max_bytes and c.size_after > u.max_bytes and c.size_after > c.bytes and {'bytes', '', '', c.size_after, u.max_bytes, {}}
 	if refusal then
 		return refusal
 	end
-	c.entry.by, c.entry.data, c.whole = u[12], u[6], true
+	c.entry.by, c.entry.data, c.whole = u.client_json, u.data, true
 	for i = 1, #ops do
-		if ops[i][2] ~= 2 then
-			write_field(ops[i], writer)
+		local op = ops[i]
+		if op.kind ~= 2 then
+			write_field(op, writer)
 		end
 	end
 	if write_rest then
 		write_rest()
 	end
-	if u[15] then
-		local f = get(u[15])
+	if u.by_field then
+		local f = get(u.by_field)
 		local value = f and value_of(f)
 		c.entry.by = value and value:sub(1, 1) == '"' and value or nil
 	end
@@ -259,8 +259,8 @@ local function update(i)
 	local changes, reply, write = true, nil, nil
 	if extend then
 		reply, write = extend(u, k + keys_per_channel - own_keys)
-		changes = #u[1] > 0 or u[6]
-		u[12], u[15] = changes and u[12], changes and u[15]
+		changes = #u.ops > 0 or u.data
+		u.client_json, u.by_field = changes and u.client_json, changes and u.by_field
 	end
 	local refusal = apply(u)
 	if refusal then
@@ -270,7 +270,7 @@ local function update(i)
 	if reply then
 		results = results .. '\t' .. reply
 	end
-	local id, last, text, due = commit(changes and (u[3] and ms + u[3] or -1), changes)
+	local id, last, text, due = commit(changes and (u.keep and ms + u.keep or -1), changes)
 	if key then
 		call('SET', key, results == '' and id or id .. ' ' .. results, 'PX', ARGV[5])
 	end

@@ -1,6 +1,6 @@
 -- A piece of update_state.lua: changes the score of one player of a board, or removes the player.
 -- The operation of the update sets the field top, and is left out if the first ten do not change.
--- u[14] has, separated by spaces: best, set, add or remove; the score; the player; the season, its
+-- u.arg has, separated by spaces: best, set, add or remove; the score; the player; the season, its
 -- start and its end (Unix ms), '-' 0 and 2^53-1 for a board without seasons; the end of the keys
 -- (Unix ms), 0 for never; most players; 1 if the lowest score is first, -1 for the highest; TTL of
 -- the operation id (ms), 0 for none; 1 if the season need not be the current one.
@@ -51,11 +51,16 @@ end
 
 function extend(u, k)
 	local board, players, operation = KEYS[k+1], KEYS[k+2], KEYS[k+3]
-	local what, score, player, season, from, till, forget, most, sign, remember, any_season = string.match(u[14],
+	local what, score, player, season, from, till, forget, most, sign, remember, any_season = string.match(u.arg,
 		'^(%a+) (%-?%d+) (%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%-?1) (%d+) ([01])$')
 	score, till, sign = tonumber(score), tonumber(till), tonumber(sign)
-	local set_top = u[1][1]
-	u[1] = {}
+	local op = u.ops[1] -- sets the field top
+	u.ops = {}
+	local function refuse_by(name)
+		local cond = {}
+		cond.field, cond.id = name, '1' -- no field has the id 1
+		u.conditions = {cond}
+	end
 	local first = remember ~= '0' and call('GET', operation)
 	if first then
 		return first .. ' again', function()
@@ -64,7 +69,7 @@ function extend(u, k)
 	end
 	local current = ms >= tonumber(from) and ms < till
 	if not current and any_season == '0' then
-		u[7] = {{'$expired', nil, '1'}} -- no field has the id 1
+		refuse_by('$expired')
 		return
 	end
 
@@ -82,7 +87,7 @@ function extend(u, k)
 	if what == 'add' then
 		new = (old_score or 0) + score
 		if math.abs(new) > 9007199254740991 then
-			u[7] = {{'$range', nil, '1'}}
+			refuse_by('$range')
 			return
 		end
 	elseif what == 'set' or what == 'best' then
@@ -114,8 +119,8 @@ function extend(u, k)
 		if not text or string.sub(text, 1, #head) ~= head or changed and touches_top(board, old, old_place, place) then
 			local after = encode_top(board, head, sign, changed and old, player, changed and place)
 			if after ~= text then
-				set_top[3], set_top[4] = after, season ~= '-' and till - ms or nil
-				u[1] = {set_top}
+				op.value, op.lease = after, season ~= '-' and till - ms or nil
+				u.ops = {op}
 			end
 		end
 	end
