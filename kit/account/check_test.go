@@ -48,7 +48,7 @@ func TestCheck(t *testing.T) {
 		change := func(channel string, op state.Op) {
 			u := newUpdate()
 			u.Ops = append(u.Ops, op)
-			ok[int64](t)(a.store.Change(t.Context(), channel, u, false))
+			ok[Changed](t)(a.store.Change(t.Context(), channel, u, false))
 		}
 		put := func(c index.Card) {
 			if err := a.index.Put(t.Context(), c); err != nil {

@@ -97,7 +97,8 @@ func (a *Accounts) changeClaim(ctx context.Context, s *snapshot, field int64, op
 	if !s.exists() {
 		u.Keep = claimKeep
 	}
-	return a.store.Change(ctx, accountPrefix+s.id, u, false)
+	done, err := a.store.Change(ctx, accountPrefix+s.id, u, false)
+	return done.ID, err
 }
 
 func taken() error { return wire.Errorf(wire.Conflict, "the name is taken") }

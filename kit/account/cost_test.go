@@ -22,7 +22,7 @@ type counter struct {
 	reads, writes, lists atomic.Int64
 }
 
-func (c *counter) Change(ctx context.Context, channel string, u *state.Update, durable bool) (int64, error) {
+func (c *counter) Change(ctx context.Context, channel string, u *state.Update, durable bool) (Changed, error) {
 	c.writes.Add(1)
 	return c.Store.Change(ctx, channel, u, durable)
 }

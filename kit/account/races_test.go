@@ -121,7 +121,7 @@ func (a *Accounts) endClaim(t *testing.T, id string) {
 	t.Helper()
 	u := newUpdate()
 	u.Ops = []state.Op{{Field: claimField, Kind: state.Delete}}
-	ok[int64](t)(a.store.Change(t.Context(), accountPrefix+id, u, false))
+	ok[Changed](t)(a.store.Change(t.Context(), accountPrefix+id, u, false))
 }
 
 // TestCrashBetweenTheWrites: a process stops after each step of a registration. The name is taken
@@ -183,7 +183,7 @@ func TestRoundShowsAccounts(t *testing.T) {
 		e := begin(ok[*snapshot](t)(a.read(t.Context(), id)))
 		e.next.State = Locked
 		e.set(recordField, e.next, 0)
-		ok[int64](t)(a.store.Change(t.Context(), accountPrefix+id, e.update, false))
+		ok[Changed](t)(a.store.Change(t.Context(), accountPrefix+id, e.update, false))
 		if err := a.index.Schedule(t.Context(), time.Millisecond, id); err != nil {
 			t.Fatal(err)
 		}

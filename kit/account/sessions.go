@@ -67,7 +67,7 @@ func (s *Sessions) Extension() broker.Extension {
 type Document struct {
 	User    string          `json:"user"`
 	Version int64           `json:"version"` // never used twice for a user
-	Until   int64           `json:"until"`   // when it ends, Unix ms: of Get on the store's clock, of Put on the broker's
+	Until   int64           `json:"until"`   // when it ends, Unix ms on the store's clock
 	Data    json.RawMessage `json:"data"`
 }
 
@@ -120,8 +120,8 @@ func (s *Sessions) Put(ctx context.Context, user string, data []byte, ttl time.D
 		return Document{}, err
 	}
 	op := state.Op{Field: sessionField, Kind: state.Set, Value: value, TTL: ttl}
-	id, err := s.change(ctx, user, op, m, ttl+sessionKeep)
-	return Document{User: user, Version: id, Until: now() + ttl.Milliseconds(), Data: value}, err
+	done, err := s.change(ctx, user, op, m, ttl+sessionKeep)
+	return Document{User: user, Version: done.ID, Until: done.Clock + ttl.Milliseconds(), Data: value}, err
 }
 
 // Delete removes the document of a user. It does nothing if there is none.
@@ -133,22 +133,22 @@ func (s *Sessions) Delete(ctx context.Context, user string, m kit.Match) error {
 	return err
 }
 
-func (s *Sessions) change(ctx context.Context, user string, op state.Op, m kit.Match, keep time.Duration) (int64, error) {
+func (s *Sessions) change(ctx context.Context, user string, op state.Op, m kit.Match, keep time.Duration) (Changed, error) {
 	u := newUpdate()
 	u.Ops, u.If, u.Keep = append(u.Ops, op), conditions(m), keep
-	id, err := s.store.Change(ctx, sessionPrefix+user, u, s.durable)
+	done, err := s.store.Change(ctx, sessionPrefix+user, u, s.durable)
 	if !isConflict(err) {
-		return id, err
+		return done, err
 	}
 	refused := &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "the session of user %s is another one", user)}
 	current, ok, err := s.read(ctx, user)
 	if err != nil {
-		return 0, err
+		return Changed{}, err
 	}
 	if ok {
 		refused.Data = current
 	}
-	return 0, refused
+	return Changed{}, refused
 }
 
 // checkUser returns an error if there is no channel for a user.

@@ -81,3 +81,25 @@ func TestSessionRaces(t *testing.T) {
 		}
 	})
 }
+
+// TestSessionTimes: the answer of a put has the end that is stored, also if the clock of the store
+// is another one.
+func TestSessionTimes(t *testing.T) {
+	kittest.Each(t, 1, kittest.With(func(h *broker.Host) (broker.Extension, error) {
+		s, err := NewSessions(h, SessionOptions{})
+		if err != nil {
+			return broker.Extension{}, err
+		}
+		return s.Extension(), nil
+	}), func(t *testing.T, b *kittest.Brokers) {
+		if b.Memory {
+			b.Advance(time.Hour)
+		}
+		for _, query := range []string{"", "?ttl=60"} {
+			put := b.At(0).OK(t, "PUT", "/v1/sessions/amy"+query, `1`)
+			if got := b.At(0).OK(t, "GET", "/v1/sessions/amy", ""); fmt.Sprint(got) != fmt.Sprint(put) {
+				t.Errorf("get answers %v after %v", got, put)
+			}
+		}
+	})
+}

@@ -175,8 +175,10 @@ func (h *Holds) change(ctx context.Context, v *view, u *state.Update, durable bo
 	return err
 }
 
-// write is change without the condition on $resource. It returns the id of the change.
+// write is change without the condition on $resource. It returns the id of the change. Leases count
+// from the read, so that each end is the one that the answer has.
 func (h *Holds) write(ctx context.Context, v *view, u *state.Update, durable bool) (int64, error) {
+	u.From = v.clock
 	done, err := h.host.Change(ctx, v.channel, u, broker.ChangeOptions{Durable: durable})
 	h.cards.Note(v.name) // also after an error: the change may be stored
 	if refusal, ok := errors.AsType[*state.Refusal](err); ok && refusal.Err.Code == wire.Conflict {

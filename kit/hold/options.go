@@ -51,9 +51,10 @@ const (
 	MaxResources = 100
 	MaxImport    = 1000 // holds and sales of one PUT
 	MaxHoldTime  = 30 * 24 * time.Hour
-	maxData      = 4 << 10 // bytes of Resource.Data
-	maxResource  = 160     // bytes of a resource's name
-	attempts     = 8       // an operation is tried so often while others change what it has read
+	maxData      = 4 << 10                    // bytes of Resource.Data
+	maxEnds      = 100 * 365 * 24 * time.Hour // until Resource.Ends; a time.Duration has 292 years
+	maxResource  = 160                        // bytes of a resource's name
+	attempts     = 8                          // an operation is tried so often while others change what it has read
 )
 
 // withDefaults returns the options with all values set, or an error that names the wrong one.

@@ -171,11 +171,13 @@ func (h *Holds) importOne(v *view, u *state.Update, one Imported) error {
 	r := &record{User: one.User, Seats: places, Units: len(v.resource.Seats) == 0, State: Sold, Created: v.clock, Sold: v.clock}
 	lease := time.Duration(0)
 	if one.Until != 0 {
-		if lease = millis(one.Until - v.clock); lease <= 0 {
+		switch left := one.Until - v.clock; {
+		case one.Until < 0 || left > MaxHoldTime.Milliseconds():
+			return wire.Errorf(wire.BadRequest, "until: %d is not a time, in Unix ms, within %v from now", one.Until, MaxHoldTime)
+		case left <= 0:
 			return nil
-		}
-		if lease > MaxHoldTime {
-			return wire.Errorf(wire.BadRequest, "until: a hold ends within %v", MaxHoldTime)
+		default:
+			lease = millis(left)
 		}
 		r.State, r.Sold, r.After = Held, 0, h.opts.Remember.Milliseconds()
 		r.Last = max(one.Until, v.clock+v.resource.maxLife(h.opts).Milliseconds())

@@ -62,6 +62,8 @@ func (r *Resource) check(o Options, now int64) (err error) {
 		return bad("per_user: %d is not within 1 and %d", r.PerUser, MaxCapacity)
 	case r.Ends != 0 && r.Ends <= now:
 		return bad("ends: %d is in the past", r.Ends)
+	case r.Ends-now > maxEnds.Milliseconds():
+		return bad("ends: %d is not a time, in Unix ms, within %d years", r.Ends, maxEnds/(365*24*time.Hour))
 	}
 	if len(r.Data) > 0 {
 		r.Data, err = payload.Compact(r.Data, maxData)

@@ -100,7 +100,7 @@ func (h *Holds) tryTake(ctx context.Context, resource string, as State, req Take
 	}
 	made := &Hold{ID: req.ID, Resource: resource, User: r.User, Seats: r.Seats, State: as, Created: r.Created, Last: r.Last, Sold: r.Sold}
 	if as == Held {
-		made.Until = v.clock + lease.Milliseconds() // the script runs later, so that the end is not earlier
+		made.Until = v.clock + lease.Milliseconds()
 	}
 	return made, err
 }
