@@ -35,7 +35,7 @@ for (const [entry, platform] of Object.entries(entries)) {
       mangleProps: /^_./, // the members that the types do not show
       format,
       platform,
-      target: "es2020",
+      target: "es2021",
       logLevel: "warning",
       plugins: [sharedErrors(entry, extension)],
     });

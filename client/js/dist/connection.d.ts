@@ -30,7 +30,7 @@ export interface Times {
 }
 /** Connection is one WebSocket, from `connect` to its end. It notices a server that is silent. */
 export declare class Connection {
-    constructor(socketClass: SocketClass, url: string, connect: Outgoing, _times: Times, _onMessage: (m: Incoming) => void, _onEnd: (end: End) => void);
+    constructor(socketClass: SocketClass, url: string, connect: Outgoing, _times: Times, _onMessage: (m: Incoming, size: number) => void, _onEnd: (end: End) => void);
     _send(message: Outgoing): void;
     _sendText(text: string): void;
     /** Verifies at once that the server answers. */

@@ -1,6 +1,6 @@
 import type { ErrorCode, Incoming, WireField } from "./wire.cjs";
 /** The reasons for which this library rejects a call without an answer of the broker. */
-export type LocalCode = "unknown_outcome" | "not_sent" | "closed" | "unsubscribed" | "token" | "lost";
+export type LocalCode = "unknown_outcome" | "not_sent" | "queue_full" | "closed" | "unsubscribed" | "token" | "lost";
 /** A field of a channel's state. */
 export interface Entry<Value = unknown> {
     /** The id of the change that set the value: the field's version. */
@@ -27,6 +27,13 @@ export declare class SwitchboardError extends Error {
     readonly max: number | undefined;
     /** With `unavailable`, of a durable publish: it is stored, but no replica has confirmed it. */
     readonly id: number | undefined;
+    /**
+     * The same call may succeed later. It was not executed, unless the code is `timeout` or
+     * `unavailable`.
+     */
+    readonly retryable: boolean;
+    /** The least time in ms until then, if the broker has named it. */
+    readonly retryIn: number | undefined;
     constructor(code: string, message: string, from?: Partial<Incoming>, cause?: unknown);
 }
 /** Throw it from the token function when there will be no token: the Switchboard then closes. */
@@ -37,5 +44,3 @@ export declare class SignedOutError extends Error {
 export declare function refusal(m: Incoming): SwitchboardError;
 /** entryOf returns the entry of a field on the wire. */
 export declare function entryOf(field: WireField): Entry;
-/** retryable reports whether the broker may accept the same message later. */
-export declare function retryable(code: string): boolean;

@@ -28,7 +28,10 @@ export interface Changes {
 }
 /** A client in the presence of a channel. */
 export interface Member {
-    /** In a channel that shows aliases, such as a room, the alias of a user: of all its clients. There is no user or info. */
+    /**
+     * In a channel that shows aliases, such as a room, the alias of a user: of all its clients. There
+     * is no user or info.
+     */
     client: string;
     user?: string;
     info?: Json;
@@ -42,6 +45,18 @@ export interface Stored<Data = Json> extends Changes {
     id: number;
     data?: Data;
     by?: string;
+}
+/** What a connection may send. Absent: no limit. Rates have bursts of four seconds. */
+export interface Limits {
+    /** Bytes of one message. */
+    message?: number;
+    channels?: number;
+    message_rate?: number;
+    byte_rate?: number;
+    request_rate?: number;
+    /** Messages without an answer, and their bytes. */
+    waiting?: number;
+    waiting_bytes?: number;
 }
 /** A message from the broker. Its type decides which members it has. */
 export interface Incoming extends Omit<Member, "client">, Changes {
@@ -67,6 +82,8 @@ export interface Incoming extends Omit<Member, "client">, Changes {
     max?: number;
     code?: string;
     message?: string;
+    retry?: boolean;
+    limits?: Limits;
     reconnect?: boolean;
     after_ms?: number;
     clients?: Member[];

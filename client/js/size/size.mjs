@@ -26,7 +26,7 @@ for (const [name, contents] of entries) {
     write: false,
     platform: "browser",
     format: "esm",
-    target: "es2020",
+    target: "es2021",
     logLevel: "error",
   });
   const text = outputFiles[0].contents;

@@ -1,4 +1,5 @@
 import { SwitchboardError } from "./errors.js";
+import { jsonOf } from "./json.js";
 import type { Incoming } from "./wire.js";
 
 export interface ApiOptions {
@@ -51,7 +52,7 @@ export class Api {
       .join("&");
     const { at } = this;
     const url = `${this.urls[at % this.urls.length]}${path}${search && `?${search}`}`;
-    const content = body === undefined ? null : JSON.stringify(body);
+    const content = body === undefined ? null : jsonOf(body, path);
     let response: Response;
     let text: string;
     const abort = new AbortController(); // React Native has no AbortSignal.timeout

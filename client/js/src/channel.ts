@@ -1,7 +1,8 @@
 import { Backoff } from "./backoff.js";
 import { encode, type Change, type ChangeOptions, type Published, type PublishOptions } from "./change.js";
-import { SwitchboardError, entryOf, retryable, type Entry } from "./errors.js";
+import { SwitchboardError, entryOf, type Entry } from "./errors.js";
 import { Feed, type FeedEvents } from "./feed.js";
+import { jsonOf } from "./json.js";
 import { Members } from "./members.js";
 import { State } from "./state.js";
 import type { Switchboard } from "./switchboard.js";
@@ -64,7 +65,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   private _series = 0; // id of the newest series of pages; 0 if another one follows
   private _seriesDone = false;
   private _members: Members | undefined;
-  private _shown: Json; // what `here` shows; undefined for nothing
+  private _shown: string | undefined; // the JSON that `here` shows; undefined for nothing
   private _hereTimer: ReturnType<typeof setTimeout> | undefined;
   private _hereDue = false;
 
@@ -204,7 +205,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
    * every 50 ms the newest value is sent, and again after a reconnect. null ends it.
    */
   here(value: Json): void {
-    this._shown = value ?? null;
+    this._shown = jsonOf(value ?? null, "here");
     this._hereDue = true;
     if (!this._hereTimer) this._sendHere();
   }
@@ -365,8 +366,9 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   private _subscribeFailed(error: SwitchboardError): void {
     this._pending = undefined;
     if (error.code === "lost" || error.code === "closed") return;
-    if (retryable(error.code)) this._timer = setTimeout(() => this._subscribe(), this._retry._next());
-    else this._refused(error);
+    if (error.retryable) {
+      this._timer = setTimeout(() => this._subscribe(), Math.max(this._retry._next(), error.retryIn ?? 0));
+    } else this._refused(error);
   }
 
   private _refused(error: SwitchboardError): void {
@@ -389,8 +391,8 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     this._hereTimer = undefined;
     if (!this._hereDue || !this._active) return;
     this._hereDue = false;
-    this._sb._send({ type: "here", channel: this.name, data: this._shown });
-    if (this._shown === null) this._shown = undefined;
+    this._sb._send(`{"type":"here","channel":${JSON.stringify(this.name)},"data":${this._shown}}`, 1);
+    if (this._shown === "null") this._shown = undefined;
     this._hereTimer = setTimeout(() => this._sendHere(), 50);
   }
 }

@@ -56,7 +56,7 @@ export class Connection {
     url: string,
     connect: Outgoing,
     private readonly _times: Times,
-    private readonly _onMessage: (m: Incoming) => void,
+    private readonly _onMessage: (m: Incoming, size: number) => void,
     private readonly _onEnd: (end: End) => void,
   ) {
     const socket = (this._socket = new socketClass(url));
@@ -72,7 +72,7 @@ export class Connection {
   }
 
   _send(message: Outgoing): void {
-    this._sendText(JSON.stringify(message));
+    this._sendText(JSON.stringify(message)); // without data of the application, which may not be JSON
   }
 
   _sendText(text: string): void {
@@ -103,12 +103,13 @@ export class Connection {
   }
 
   private _receive(text: string): void {
-    let m: Incoming;
+    let m: Incoming | null;
     try {
-      m = JSON.parse(text) as Incoming;
+      m = JSON.parse(text) as Incoming | null;
     } catch {
       return; // perhaps of a later version: keep the connection
     }
+    if (typeof m?.type !== "string") return;
     if (this._open) this._heard();
     switch (m.type) {
       case "ping":
@@ -129,7 +130,7 @@ export class Connection {
       default:
         if (!this._open) return;
     }
-    this._onMessage(m);
+    this._onMessage(m, text.length);
   }
 
   private _wait(ms: number, then: () => void): void {

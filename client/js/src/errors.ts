@@ -4,6 +4,7 @@ import type { ErrorCode, Incoming, WireField } from "./wire.js";
 export type LocalCode =
   | "unknown_outcome" // it was sent and the answer did not arrive. It may have been executed
   | "not_sent" // it could not be sent within its timeout
+  | "queue_full" // too many calls wait to be sent. It was not sent
   | "closed" // the Switchboard is closed
   | "unsubscribed" // the channel was unsubscribed meanwhile
   | "token" // the token function failed; `cause` is its error
@@ -36,6 +37,13 @@ export class SwitchboardError extends Error {
   readonly max: number | undefined;
   /** With `unavailable`, of a durable publish: it is stored, but no replica has confirmed it. */
   readonly id: number | undefined;
+  /**
+   * The same call may succeed later. It was not executed, unless the code is `timeout` or
+   * `unavailable`.
+   */
+  readonly retryable: boolean;
+  /** The least time in ms until then, if the broker has named it. */
+  readonly retryIn: number | undefined;
 
   constructor(code: string, message: string, from: Partial<Incoming> = {}, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
@@ -45,6 +53,8 @@ export class SwitchboardError extends Error {
     this.group = from.group;
     this.max = from.max;
     this.id = from.id;
+    this.retryable = from.retry ?? /^(rate_limited|unavailable|timeout|not_sent|queue_full)$/.test(code);
+    this.retryIn = from.after_ms;
   }
 }
 
@@ -65,9 +75,4 @@ export function entryOf(field: WireField): Entry {
 
 function entriesOf(fields: Record<string, WireField | null>): Record<string, Entry | null> {
   return Object.fromEntries(Object.entries(fields).map(([name, f]) => [name, f && entryOf(f)]));
-}
-
-/** retryable reports whether the broker may accept the same message later. */
-export function retryable(code: string): boolean {
-  return code === "unavailable" || code === "rate_limited" || code === "timeout";
 }

@@ -90,6 +90,6 @@ export class Inbox<Data = Json> extends Feed<Data> {
     this._unacked = 0;
     clearTimeout(this._ackTimer);
     this._ackTimer = undefined;
-    if (this.position !== undefined) this._sb._send({ type: "ack", id: this.position });
+    if (this.position !== undefined) this._sb._send(`{"type":"ack","id":${this.position}}`);
   }
 }

@@ -1,5 +1,5 @@
 import { Emitter } from "./emitter.js";
-import { retryable, type SwitchboardError } from "./errors.js";
+import type { SwitchboardError } from "./errors.js";
 import type { Channel } from "./channel.js";
 import type { Incoming, Json, Member } from "./wire.js";
 
@@ -80,7 +80,7 @@ export class Members extends Emitter<MemberEvents> {
       }
     } catch (error) {
       if (this._reading !== events) return; // a newer subscription reads
-      if (retryable((error as SwitchboardError).code)) {
+      if ((error as SwitchboardError).retryable) {
         this._timer = setTimeout(() => void this._read(), 1000 + 4000 * Math.random());
         return;
       }

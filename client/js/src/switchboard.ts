@@ -167,8 +167,10 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   /** @internal Sends a message that has no answer. */
-  _send(message: Outgoing): void {
-    if (this._isConnected) this._connection!._send(message);
+  _send(text: string, weight = 0): void {
+    if (!this._isConnected) return;
+    this._calls._count(weight, text.length);
+    this._connection!._sendText(text);
   }
 
   /** @internal A message of the inbox whose handler has failed is acknowledged. */
@@ -243,7 +245,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
         url,
         this._hello(token),
         { connectTimeout, pingAfter, pingTimeout },
-        (m) => this._receive(m, url),
+        (m, size) => this._receive(m, size, url),
         (end) => this._ended(end),
       );
     } catch (error) {
@@ -275,10 +277,11 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     };
   }
 
-  private _receive(m: Incoming, url: string): void {
+  private _receive(m: Incoming, size: number, url: string): void {
     if (m.type === "connected") return this._connected(m, url);
-    if (m.ref !== undefined) return this._calls._answer(m);
+    if (m.ref !== undefined) return this._calls._answer(m, size);
     const { type, channel } = m;
+    if (type === "state") this._calls._count(size / 1024, 0); // a page that this client has asked for
     const feed = channel === undefined ? this.inbox : channel === this.all.name ? this.all : undefined;
     if (!feed) this._channels.get(channel!)?._receive(m);
     else if (type === "message") feed._message(m);
@@ -302,6 +305,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     this.inbox._ack();
     this._log("info", `connected to ${url} as ${client}`);
     this._calls._connected(
+      m.limits,
       (text) => this._connection!._sendText(text),
       () => {
         for (const channel of this._channels.values()) channel._connected();

@@ -2,6 +2,7 @@ import { Backoff } from "./backoff.js";
 import { randomText, type ChangeOptions } from "./change.js";
 import type { Channel } from "./channel.js";
 import { SwitchboardError, type Entry } from "./errors.js";
+import { jsonOf } from "./json.js";
 import type { State } from "./state.js";
 import type { Json } from "./wire.js";
 
@@ -119,7 +120,7 @@ class Recorder {
     for (const [name, entry] of this._read) {
       conditions[name] = entry?.id ?? 0;
       const copy = this._copies.get(name) as unknown;
-      if (entry && !this._written.has(name) && JSON.stringify(copy) !== JSON.stringify(entry.value)) set[name] = copy;
+      if (entry && !this._written.has(name) && jsonOf(copy, name) !== JSON.stringify(entry.value)) set[name] = copy;
     }
     for (const [name, value] of this._written) {
       if (value === undefined) del.push(name);

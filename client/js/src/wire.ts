@@ -11,7 +11,7 @@ export type ErrorCode =
   | "forbidden" // the token, the namespace or a hook does not allow it
   | "not_found" // there is no such thing, or the client is not connected
   | "too_large" // over a limit of size
-  | "rate_limited" // over a limit of rate or number: try again later
+  | "rate_limited" // over a limit of rate or number: try again later if the error is `retryable`
   | "unavailable" // the store or your backend cannot be reached: try again later
   | "conflict" // a field does not have the expected id, or another user holds it
   | "full" // the change would exceed a number of fields
@@ -69,7 +69,10 @@ export interface Changes {
 
 /** A client in the presence of a channel. */
 export interface Member {
-  /** In a channel that shows aliases, such as a room, the alias of a user: of all its clients. There is no user or info. */
+  /**
+   * In a channel that shows aliases, such as a room, the alias of a user: of all its clients. There
+   * is no user or info.
+   */
   client: string;
   user?: string;
   info?: Json;
@@ -84,6 +87,19 @@ export interface Stored<Data = Json> extends Changes {
   id: number;
   data?: Data;
   by?: string;
+}
+
+/** What a connection may send. Absent: no limit. Rates have bursts of four seconds. */
+export interface Limits {
+  /** Bytes of one message. */
+  message?: number;
+  channels?: number;
+  message_rate?: number;
+  byte_rate?: number;
+  request_rate?: number;
+  /** Messages without an answer, and their bytes. */
+  waiting?: number;
+  waiting_bytes?: number;
 }
 
 /** A message from the broker. Its type decides which members it has. */
@@ -110,6 +126,8 @@ export interface Incoming extends Omit<Member, "client">, Changes {
   max?: number;
   code?: string;
   message?: string;
+  retry?: boolean;
+  limits?: Limits;
   reconnect?: boolean;
   after_ms?: number;
   clients?: Member[];

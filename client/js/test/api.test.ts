@@ -78,6 +78,6 @@ test("a login gives each token once; its own calls use the token while it is fre
 test("a body that is no JSON is the error of the caller, and is not repeated", async () => {
   let calls = 0;
   const backend = new Backend("http://a", { fetch: async () => (calls++, new Response("{}")) });
-  await assert.rejects(backend.push({ channel: "c", data: 1n, key: "k" }), TypeError);
+  await assert.rejects(backend.push({ channel: "c", data: 1n, key: "k" }), { code: "bad_request", message: /BigInt/ });
   assert.equal(calls, 0);
 });

@@ -75,6 +75,7 @@ export class FakeSocket implements Socket {
 
 /** Stops the clock. Time passes in `tick` only. */
 export function stopClock(): void {
+  performance.now = () => Date.now();
   mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_800_000_000_000 });
 }
 
@@ -102,9 +103,10 @@ export async function dialled(
 /** Returns a connected client. */
 export async function connected(
   options: Options = {},
+  answer: Partial<Incoming> = {},
 ): Promise<{ sb: Switchboard; errors: unknown[]; socket: FakeSocket }> {
   const client = await dialled(options);
-  FakeSocket.last.connect();
+  FakeSocket.last.connect(answer);
   return { ...client, socket: FakeSocket.last };
 }
 

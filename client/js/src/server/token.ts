@@ -1,3 +1,4 @@
+import { jsonOf } from "../json.js";
 import type { Json } from "../wire.js";
 
 export interface TokenClaims {
@@ -34,7 +35,7 @@ export async function signToken(
   return `${signed}.${base64url(signature)}`;
 }
 
-const encode = (value: unknown) => base64url(bytesOf(JSON.stringify(value)));
+const encode = (value: unknown) => base64url(bytesOf(jsonOf(value, "the token")));
 
 /** base64url encodes bytes without padding, as RFC 7515 asks for. */
 function base64url(bytes: Uint8Array): string {
