@@ -16,6 +16,7 @@ import (
 
 	"switchboard/bench/system"
 	"switchboard/internal/freeport"
+	"switchboard/internal/procgroup"
 )
 
 const (
@@ -81,7 +82,7 @@ func (t *target) start(program, redis, prefix string) (err error) {
 	t.cmd.Stdout, t.cmd.Stderr = &t.log, &t.log
 	// In a process group of its own the broker does not receive an interrupt from the terminal. This
 	// program receives it, closes the sockets and then stops the broker.
-	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	procgroup.Set(t.cmd)
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SWITCHBOARD_") {
 			t.cmd.Env = append(t.cmd.Env, v)

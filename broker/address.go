@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/go-sockaddr"
 	"github.com/hashicorp/go-sockaddr/template"
-	"golang.org/x/sys/unix"
 )
 
 // Reserves of descriptors and connections.
@@ -25,11 +24,7 @@ const (
 
 // defaultConnections returns the limit of descriptors minus the reserve, but at least half of it.
 func defaultConnections() int {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return 10_000
-	}
-	descriptors := int(min(limit.Cur, 10_000_000))
+	descriptors := openFiles()
 	return max(descriptors-descriptorReserve, descriptors/2)
 }
 

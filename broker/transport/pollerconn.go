@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/panjf2000/gnet/v2"
-	"golang.org/x/sys/unix"
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/limit"
@@ -280,7 +279,7 @@ func (c *pollerConn) linger() {
 }
 
 // closeWrite shuts the write side. It must not be called before gnet's buffer has gone out.
-func (c *pollerConn) closeWrite() { _ = unix.Shutdown(c.conn.Fd(), unix.SHUT_WR) }
+func (c *pollerConn) closeWrite() { _ = shutdownWrite(c.conn.Fd()) }
 
 // drop closes the socket at once.
 func (c *pollerConn) drop() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"time"
 
 	"switchboard/client"
@@ -26,7 +25,7 @@ const (
 
 // exit prints an error and returns the exit code for it.
 func (a *app) exit(err error) int {
-	if err == nil || errors.Is(err, syscall.EPIPE) && a.screen != nil && errors.Is(err, a.screen.Err()) {
+	if err == nil || errors.Is(err, errPipeClosed) && a.screen != nil && errors.Is(err, a.screen.Err()) {
 		return exitOK // the reader of the output has seen enough
 	}
 	if done, ok := errors.AsType[errDone](err); ok {

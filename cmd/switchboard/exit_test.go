@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"switchboard/client/backend"
@@ -17,14 +16,14 @@ import (
 // brokenPipe is an output whose reader has ended.
 type brokenPipe struct{}
 
-func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+func (brokenPipe) Write([]byte) (int, error) { return 0, errPipeClosed }
 
 // TestBrokenPipe: if the reader of the output has ended, that is a success. If a broker has closed
 // a connection, it is not.
 func TestBrokenPipe(t *testing.T) {
 	var stderr bytes.Buffer
 	a := &app{stderr: &stderr, started: true, screen: screen.New(brokenPipe{}, false, "never", os.Getenv)}
-	lost := &backend.UnreachableError{URL: "http://127.0.0.1:1", Sent: true, Err: syscall.EPIPE}
+	lost := &backend.UnreachableError{URL: "http://127.0.0.1:1", Sent: true, Err: errPipeClosed}
 	if code := a.exit(lost); code != exitUnavailable || !strings.Contains(stderr.String(), "no answer") {
 		t.Errorf("a lost call: %d, %s", code, &stderr)
 	}
@@ -84,7 +83,11 @@ func TestOrphan(t *testing.T) {
 	if failed != nil || err != nil {
 		t.Fatalf("%s, %+v", reply, failed)
 	}
-	if err := syscall.Kill(left, syscall.SIGKILL); err != nil {
+	orphan, err := os.FindProcess(left)
+	if err == nil {
+		err = orphan.Kill()
+	}
+	if err != nil {
 		t.Errorf("the process that outlives the command: %v", err)
 	}
 }

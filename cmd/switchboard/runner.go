@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"switchboard/cmd/internal/screen"
+	"switchboard/internal/procgroup"
 )
 
 // maxReply is the most that a command may print, in bytes. The broker has a limit of its own, which
@@ -63,8 +63,8 @@ func (r *runner) execute(ctx context.Context, text []byte) (json.RawMessage, *fa
 	cmd.Env = r.environ
 	// An interrupt on the terminal must not end the command, which answers a request. A command
 	// that is too slow is ended with the processes that it has started.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	procgroup.Set(cmd)
+	cmd.Cancel = func() error { return procgroup.Kill(cmd.Process) }
 	cmd.WaitDelay = waitDelay
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) { // the command has succeeded

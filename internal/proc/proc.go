@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"switchboard/internal/cond"
+	"switchboard/internal/procgroup"
 )
 
 // A Process is a running or ended program.
@@ -34,7 +35,7 @@ type line struct {
 // is discarded. Stderr is the log. The caller must call Kill.
 func Start(name string, cmd *exec.Cmd, onLine func([]byte)) (*Process, error) {
 	p := &Process{Name: name, cmd: cmd}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Kill reaches its children
+	procgroup.Set(cmd) // so that Kill reaches its children
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -153,6 +154,6 @@ func (p *Process) End(ctx context.Context, sig syscall.Signal) error {
 // Kill kills the process and its children and waits until the process has ended. It may be called
 // again.
 func (p *Process) Kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	_ = procgroup.Kill(p.cmd.Process)
 	_, _ = p.Wait(context.Background())
 }

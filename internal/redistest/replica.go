@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"context"
-	"syscall"
 	"testing"
 
 	"switchboard/internal/await"
@@ -25,12 +24,6 @@ func StartReplica(tb testing.TB, master *Server, extra ...string) *Server {
 	}
 	return s
 }
-
-// Pause suspends the process until Resume. Its connections stay open.
-func (s *Server) Pause() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
-
-// Resume continues a paused process.
-func (s *Server) Resume() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Detach ends a replica's link to its master, and keeps it from getting another one until Attach.
 // What the master stores from then on dies with it. Pause is not enough for that: a resumed replica

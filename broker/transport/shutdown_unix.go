@@ -1,0 +1,8 @@
+//go:build unix
+
+package transport
+
+import "syscall"
+
+// shutdownWrite ends the write side of a socket.
+func shutdownWrite(fd int) error { return syscall.Shutdown(fd, syscall.SHUT_WR) }
