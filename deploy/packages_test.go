@@ -3,6 +3,7 @@
 package deploy
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,9 +30,12 @@ func tool(t *testing.T, name string, args ...string) *exec.Cmd {
 // runTool runs a tool to its end and returns what it prints.
 func runTool(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	out, err := tool(t, name, args...).CombinedOutput()
+	cmd := tool(t, name, args...)
+	var errors bytes.Buffer // also the lines of go when it downloads the tool
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		t.Fatalf("%s %v: %v\n%s%s", name, args, err, out, &errors)
 	}
 	return string(out)
 }

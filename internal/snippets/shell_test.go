@@ -11,11 +11,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"switchboard/internal/await"
 	"switchboard/internal/freeport"
+	"switchboard/internal/procgroup"
 )
 
 //go:embed testdata/preamble.sh
@@ -32,6 +32,7 @@ type shell struct {
 	steps int
 	last  string   // output of the last command
 	lines []string // files with what clients have received
+	own   []string // files that the test has made
 
 	refused bool // the page shows a refusal as the answer of the block
 }
@@ -79,8 +80,8 @@ func newShell(ctx context.Context, t *testing.T, page string) *shell {
 	s.stdin, s.marks = stdin, bufio.NewScanner(marks)
 	cmd := exec.CommandContext(ctx, "bash")
 	cmd.Dir, cmd.Stdin, cmd.ExtraFiles = s.dir, in, []*os.File{out}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with the servers
+	procgroup.Set(cmd)
+	cmd.Cancel = func() error { return procgroup.Kill(cmd.Process) } // with the servers
 	cmd.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "HOME="+s.dir, "repository="+repository,
 		s.mapped("http_port=8080"), s.mapped("SWITCHBOARD_HTTP=127.0.0.1:8080"), s.mapped("SWITCHBOARD_TCP=127.0.0.1:7070"),
 		s.mapped("SWITCHBOARD_URL=http://127.0.0.1:8080"), "SWITCHBOARD_LOG_FORMAT=json")
@@ -89,7 +90,7 @@ func newShell(ctx context.Context, t *testing.T, page string) *shell {
 	}
 	_, _ = in.Close(), out.Close()
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = procgroup.Kill(cmd.Process)
 		_, _, _ = cmd.Wait(), stdin.Close(), marks.Close()
 	})
 	s.step(preamble)

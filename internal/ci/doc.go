@@ -1,0 +1,2 @@
+// Package ci has tests of the scripts in .ci.
+package ci
