@@ -99,6 +99,9 @@ func runPage(ctx context.Context, t *testing.T, page string) {
 		case b.language == "sh":
 			sh.refused = i+1 < len(blocks) && blocks[i+1].info == "answer" && strings.Contains(blocks[i+1].code, `"error"`)
 			sh.run(b)
+			if b.info == "hidden" {
+				sh.own = append(sh.own, sh.files()...)
+			}
 		case b.language == "json" && sh != nil && b.info == "answer":
 			sh.answer(b)
 		case b.language == "json" && sh != nil && b.info == "received":
@@ -106,6 +109,9 @@ func runPage(ctx context.Context, t *testing.T, page string) {
 		case b.language == "yaml":
 			checkYAML(t, b)
 		}
+	}
+	if sh != nil {
+		sh.checkLeft()
 	}
 }
 

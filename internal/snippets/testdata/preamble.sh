@@ -46,4 +46,5 @@ npm() {
 	mkdir -p node_modules
 	ln -sfn "$repository/client/js" node_modules/switchboard-client
 	ln -sfn "$repository/client/js/node_modules/ws" node_modules/ws
+	echo '{}' | tee package.json >package-lock.json
 }
