@@ -22,7 +22,7 @@ const (
 type stream struct {
 	kind, name string // "channel" or "client"
 	read       func(context.Context, backend.HistoryQuery) (page, error)
-	begin      func(context.Context) (after int64, err error)
+	begin      func(context.Context) (page, error) // what to print first
 }
 
 // page is a page of a stream.
@@ -37,12 +37,12 @@ func (t *tail) channel(name string) stream {
 		p, err := t.sb.History(ctx, name, q)
 		return page{p.Messages, p.ID, p.Recovered}, err
 	}
-	return stream{"channel", name, read, func(ctx context.Context) (int64, error) {
+	return stream{"channel", name, read, func(ctx context.Context) (page, error) {
 		if t.flags.last > 0 {
-			return t.beforeLast(ctx, name)
+			return t.last(ctx, name)
 		}
 		c, err := t.sb.Channel(ctx, name)
-		return c.ID, err
+		return page{id: c.ID}, err
 	}}
 }
 
@@ -51,33 +51,24 @@ func (t *tail) queue(id string) stream {
 		p, err := t.sb.Queue(ctx, id, q)
 		return page{p.Messages, p.ID, p.Recovered}, err
 	}
-	return stream{"client", id, read, func(context.Context) (int64, error) { return 0, nil }}
+	return stream{"client", id, read, func(context.Context) (page, error) { return page{}, nil }}
 }
 
-// beforeLast returns the position before the last messages of a channel, as many as --last says.
-func (t *tail) beforeLast(ctx context.Context, channel string) (int64, error) {
-	var ids []int64 // of the last messages, and of the one before them
-	for after := int64(0); ; {
-		p, err := t.sb.History(ctx, channel, backend.HistoryQuery{After: after, Limit: tailPage})
+// last returns the last messages of a channel, as many as --last says. The channel may keep fewer.
+func (t *tail) last(ctx context.Context, channel string) (page, error) {
+	var last page
+	for {
+		p, err := t.sb.History(ctx, channel, backend.HistoryQuery{After: last.id, Limit: tailPage})
 		if err != nil {
-			return 0, err
+			return page{}, err
 		}
-		for _, m := range p.Messages {
-			ids = append(ids, m.ID)
-		}
-		ids = ids[max(0, len(ids)-t.flags.last-1):]
+		last.messages = append(last.messages, p.Messages...)
+		last.messages = last.messages[max(0, len(last.messages)-t.flags.last):]
+		last.id = page{p.Messages, p.ID, p.Recovered}.next(last.id)
 		if !p.More || len(p.Messages) == 0 {
-			break
+			return last, nil
 		}
-		after = ids[len(ids)-1]
 	}
-	if len(ids) > t.flags.last {
-		return ids[0], nil
-	}
-	if len(ids) > 0 {
-		return ids[0] - 1, nil
-	}
-	return 0, nil
 }
 
 // follow prints the messages of a stream until ctx ends, or the broker refuses to show them.
@@ -90,17 +81,17 @@ func (t *tail) follow(ctx context.Context, s stream) error {
 	pause := firstPause
 	for ctx.Err() == nil {
 		if !known {
-			id, err := s.begin(ctx)
+			first, err := s.begin(ctx)
 			if err != nil {
 				if err := t.pause(ctx, err, &pause); err != nil {
 					return err
 				}
 				continue
 			}
-			if err := t.print(s, nil, id); err != nil { // a restart continues here
+			if err := t.print(s, first.messages, first.id); err != nil { // a restart continues here
 				return err
 			}
-			after, known = id, true
+			after, known = first.id, true
 		}
 		asked := time.Now()
 		p, err := s.read(ctx, backend.HistoryQuery{After: after, Limit: tailPage, Wait: tailWait})
