@@ -70,7 +70,7 @@ for a line of auth.keys_file. The entry contains only a digest of the key.
 
 Usage: broker key [flags]
 
-  --scopes SCOPES         push, read or admin, separated by commas; admin includes the others (default admin)
+  --scopes SCOPES         push, read or admin, separated by commas; admin includes the others (default push,read)
   --name NAME             a name for the key; the answer contains it when a scope is missing
   --stdin                 read an existing key from the standard input and print its entry
   -h, --help              print this
@@ -80,7 +80,7 @@ Usage: broker key [flags]
 func LoadKey(args []string) (Key, error) {
 	var k Key
 	flags := pflag.NewFlagSet("broker key", pflag.ContinueOnError)
-	flags.StringSliceVar(&k.Scopes, "scopes", []string{"admin"}, "")
+	flags.StringSliceVar(&k.Scopes, "scopes", []string{"push", "read"}, "")
 	flags.StringVar(&k.Name, "name", "", "")
 	flags.BoolVar(&k.Stdin, "stdin", false, "")
 	if err := parseCommand(flags, args); err != nil {

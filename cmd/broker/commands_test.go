@@ -166,6 +166,7 @@ func TestKeyCommand(t *testing.T) {
 		{[]string{"--scopes", ""}, 2, "--scopes: missing"},
 		{[]string{"--name", "a b"}, 2, "--name"},
 		{[]string{"--stdin"}, 1, "no key on the standard input"},
+		{nil, 0, " push+read\n"},
 		{[]string{"swb_x"}, 2, "belongs to no flag"},
 		{[]string{"-h"}, 0, configs.KeyHelp},
 	} {
