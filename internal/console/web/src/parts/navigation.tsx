@@ -75,7 +75,7 @@ export function Navigation({ current, leave }: { current: string; leave: () => v
         <footer>
           <p class="side-note">
             {self.open ? (
-              "Open broker, no keys"
+              self.tokens ? "No API keys: this port is open" : "Open broker, no keys"
             ) : (
               <>
                 Key <strong>{self.key.name || "without a name"}</strong>
