@@ -4,15 +4,15 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 PROGRAMS = ./cmd/broker ./cmd/janitor ./cmd/switchboard
 
-.PHONY: run demo build js test check install-test-tools fuzz microbench bench bench-quick bench-million load faults test-deploy image packages clean
+.PHONY: run demo build js test check platforms install-test-tools fuzz microbench bench bench-quick bench-million load faults test-deploy image packages clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory; ARGS="--insecure …" adds flags
 	@echo 'Compiling the broker. The first time, this takes some minutes.'
-	$(GO) run ./cmd/broker --config configs/development.yaml $(ARGS)
+	@$(GO) build -trimpath -o bin/ ./cmd/broker && exec bin/broker --config configs/development.yaml $(ARGS)
 
 demo: ## a broker in memory and a page to play with: rooms, a game, seats to buy, a scene (docs/demo.md)
 	@echo 'Compiling the demo. The first time, this takes some minutes.'
-	$(GO) run ./cmd/demo
+	@$(GO) build -trimpath -o bin/ ./cmd/demo && exec bin/demo $(ARGS)
 
 build: ## bin/switchboard, bin/broker and bin/janitor
 	$(GO) build -trimpath -o bin/ $(PROGRAMS)
@@ -20,15 +20,16 @@ build: ## bin/switchboard, bin/broker and bin/janitor
 js: install-test-tools ## builds the committed dist folders of the JavaScript client, the console and the demo
 	for dir in client/js internal/console/web cmd/demo/web; do npm run --silent build --prefix $$dir || exit 1; done
 
-test: install-test-tools check ## formatting, vet, staticcheck, words, and all tests with the race detector
-	$(GO) test -race -timeout 20m ./...
-	$(GO) test -run '^TestAllocs$$' ./internal/... ./broker/... # without the race detector, whose own allocations would count
+test: check ## formatting, vet, staticcheck, words, and all tests with the race detector; names what it leaves out
+	.ci/test
 
-check:
+check: ## formatting, vet, staticcheck and words
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(TOOL) staticcheck ./...
+	packages=$$(.ci/packages build) && $(GO) vet $$packages && $(TOOL) staticcheck $$packages
 	$(GO) run ./internal/wordcheck
+
+platforms: ## compiles the programs, the Go client and their tests for Linux, macOS, FreeBSD and Windows
+	.ci/platforms
 
 install-test-tools: ## installs what the tests need: redis-server, Node.js, Chromium, netcat, promtool (Debian, as root)
 	.ci/install

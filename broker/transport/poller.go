@@ -284,11 +284,12 @@ func (p *Poller) OnClose(c gnet.Conn, _ error) gnet.Action {
 	return gnet.None
 }
 
-// gnetLogger writes gnet's own log to ours. gnet has one logger per process: the last Poller's.
+// gnetLogger writes gnet's own log to ours. gnet has one logger per process: the last Poller's. Its
+// debug and info lines concern the start and single connections, which our log has.
 type gnetLogger struct{ zerolog.Logger }
 
-func (g gnetLogger) Debugf(f string, a ...any) { g.Debug().Str("from", "gnet").Msgf(f, a...) }
-func (g gnetLogger) Infof(f string, a ...any)  { g.Debug().Str("from", "gnet").Msgf(f, a...) }
+func (g gnetLogger) Debugf(f string, a ...any) { g.Trace().Str("from", "gnet").Msgf(f, a...) }
+func (g gnetLogger) Infof(f string, a ...any)  { g.Trace().Str("from", "gnet").Msgf(f, a...) }
 func (g gnetLogger) Warnf(f string, a ...any)  { g.Warn().Str("from", "gnet").Msgf(f, a...) }
 func (g gnetLogger) Errorf(f string, a ...any) { g.Error().Str("from", "gnet").Msgf(f, a...) }
 func (g gnetLogger) Fatalf(f string, a ...any) { g.Error().Str("from", "gnet").Msgf(f, a...) }

@@ -63,6 +63,9 @@ func TestSingleInstance(t *testing.T) {
 	if fmt.Sprint(unknown["variables"]) != "[SWITCHBOARD_AUTH_KEY]" || strings.Contains(p.Log(), secret) {
 		t.Errorf("got %v", unknown)
 	}
+	if urls, _ := p.Await(t, "console")["url"].([]any); len(urls) != 1 || urls[0] != url+"/console/" {
+		t.Errorf("the console is at %q", urls)
+	}
 	awaitStatus(t, url+"/readyz", http.StatusOK)
 	if _, metrics := get(t, url+"/metrics"); !strings.Contains(metrics, "go_goroutines") || !strings.Contains(metrics, "switchboard_janitor_") {
 		t.Error("metrics of the runtime or of the janitor are missing")

@@ -3,6 +3,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -48,11 +49,19 @@ func Broker(ctx context.Context, settings configs.Broker, stderr io.Writer, read
 	return serve(ctx, settings, same, newProcessors(configs.AutoSpare, machineReader(), runtime.GOMAXPROCS), stderr, ready)
 }
 
+// errWindows refuses to run a broker on Windows. There, gnet has a goroutine for each connection
+// and blocks a whole event loop while one client does not read.
+var errWindows = errors.New("a broker does not run on Windows: run it in WSL 2 or in a container (docs/guides/deploy.md); " +
+	"the other commands work here, with the address of a broker in SWITCHBOARD_URL or --url")
+
 // serve runs a broker until ctx ends. load reads the settings again.
 func serve(
 	ctx context.Context, settings configs.Broker, load func() (configs.Broker, error), p *processors, stderr io.Writer,
 	ready func(broker.Addrs),
 ) error {
+	if runtime.GOOS == "windows" {
+		return errWindows
+	}
 	hangups := make(chan os.Signal, 1) // one is enough: several signals cause one reload
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -94,6 +103,9 @@ func serve(
 			return nil // b.Run returns the reason
 		}
 		warn(opts, settings)
+		if settings.Console == "on" {
+			opts.Logger.Info().Strs("url", consoleURLs(addrs.HTTP, opts.Listen.TLS != nil)).Msg("console")
+		}
 		ready(addrs)
 		return store.run(ctx)
 	})
