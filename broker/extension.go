@@ -110,6 +110,9 @@ func (b *Broker) calls() (all []api.Call) {
 // Endpoints returns the calls of /v1, with those of the extensions.
 func (b *Broker) Endpoints() []api.Endpoint { return api.Endpoints(b.calls()) }
 
+// Methods returns the names of the request methods of all extensions, in order.
+func (b *Broker) Methods() []string { return slices.Sorted(maps.Keys(b.methods())) }
+
 // authorizer returns session.Options.Authorizer.
 func (b *Broker) authorizer() func(channel string) session.Authorizer {
 	type kind struct {

@@ -43,7 +43,7 @@ type (
 	}
 	listRequest struct {
 		pageRequest
-		World  string `json:"world"`
+		World  string `json:"world" required:"true"`
 		Status Status `json:"status"`
 	}
 	sceneRequest struct {

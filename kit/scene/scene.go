@@ -257,17 +257,22 @@ type ScenePage struct {
 	Cursor string   `json:"cursor,omitempty"` // of the next page
 }
 
-// ListScenes returns scenes of a world, the oldest first: those that are not deleted, or those with
-// a status.
+// ListScenes returns scenes of a world, or of all worlds if it is "", the oldest first: those that
+// are not deleted, or those with a status.
 func (s *Scenes) ListScenes(ctx context.Context, world string, status Status, cursor string, limit int) (*ScenePage, error) {
-	if err := checkID("world", world); err != nil {
-		return nil, err
+	list := allScenes
+	if world != "" {
+		if err := checkID("world", world); err != nil {
+			return nil, err
+		}
+		list = worldList(world)
 	}
-	list := worldList(world)
 	switch status {
 	case "", Open, Closed:
 	case Deleted:
-		list = deletedList(list)
+		if world != "" {
+			list = deletedList(list)
+		}
 	default:
 		return nil, wire.Errorf(wire.BadRequest, "status: want %s, %s or %s", Open, Closed, Deleted)
 	}
@@ -281,7 +286,7 @@ func (s *Scenes) ListScenes(ctx context.Context, world string, status Status, cu
 	}
 	// The records decide: the list may be some seconds old.
 	scenes = slices.DeleteFunc(scenes, func(c *storedScene) bool {
-		return c == nil || c.value.World != world || status != "" && c.value.Status != status || status == "" && c.value.Status == Deleted
+		return c == nil || world != "" && c.value.World != world || status != "" && c.value.Status != status || status == "" && c.value.Status == Deleted
 	})
 	lists := make([]string, len(scenes))
 	for i, c := range scenes {

@@ -13,8 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/broker"
 	"switchboard/broker/api/spec"
+	"switchboard/broker/hook"
+	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
+	"switchboard/kit/kittest"
 )
 
 // messages are the messages of the AsyncAPI document.
@@ -160,4 +164,61 @@ func (m *messages) checkFrame(t *testing.T, frame []byte) (typ string, err error
 		return head.Type, wire.Errorf(wire.BadRequest, "the type %q is not described", head.Type)
 	}
 	return head.Type, m.check(t, p, frame)
+}
+
+// TestRefusedMessages sends the examples of each message of a client without each of its members,
+// with null for it, and with a value of another type. If the payload does not fit the document, the
+// broker must answer with an error that names the member; otherwise the error is not bad_request.
+// null in a member that is not required means that it is absent.
+func TestRefusedMessages(t *testing.T) {
+	m := parseMessages(t)
+	r := &runner{t: t, broker: startBroker(t, kittest.NewMemory(), func(o *broker.Options) {
+		o.Requests.From, o.Requests.Backend = namespace.Anyone, hook.RequestOptions{URL: "http://127.0.0.1:9/", Secrets: []string{strings.Repeat("s", 32)}}
+	})}
+	sent := map[string]bool{}
+	for typ, payload := range m.fromClient {
+		for _, text := range m.examples(payload) {
+			free := func(text string) bool { return false }
+			for _, one := range mutations(text, free) {
+				fits := m.fits(t, payload, one)
+				switch {
+				case one.outer != "" || one.kind != "missing" && one.kind != "null" && one.kind != "type":
+					continue
+				case one.member == "info" && one.kind == "type": // an open broker reads it
+					continue
+				case one.kind == "type" && fits, typ == wire.TypeRequest && one.member == "data": // any value, or what the method needs
+					continue
+				}
+				sent[typ+" "+one.member] = true
+				l := r.dial()
+				if typ != wire.TypeConnect {
+					l.ask(`{"type":"connect"}`)
+				}
+				l.send(one.body)
+				if fits { // not every message has an answer
+					l.send(`{"type":"ping","ref":-1}`)
+				}
+				answer := string(l.nextText())
+				refused := strings.Contains(answer, `"code":"bad_request"`) || strings.Contains(answer, `"code":"unauthorized"`)
+				if fits && strings.Contains(answer, `"code":"bad_request"`) || !fits && (!refused || !strings.Contains(answer, one.member)) {
+					t.Errorf("%s %s: %s: fits: %v: %s", one.member, one.kind, one.body, fits, answer)
+				}
+			}
+		}
+		for _, path := range m.members(payload, "") {
+			if !sent[typ+" "+path[1:]] && path != "/data" {
+				t.Errorf("%s: no example has the member %s", typ, path[1:])
+			}
+		}
+	}
+}
+
+// examples returns the examples of the message with a payload.
+func (m *messages) examples(payload pointer) (list []string) {
+	all, _ := m.get(pointer(strings.TrimSuffix(string(payload), "/payload")).at("examples")).([]any)
+	for _, example := range all {
+		text, _ := json.Marshal(example.(object)["payload"])
+		list = append(list, string(text))
+	}
+	return list
 }

@@ -31,6 +31,8 @@ var sceneSteps = []step{
 	{op: "getScene", path: "town"},
 	{op: "getScene", path: "nowhere", status: 404, code: "not_found"},
 	{op: "listScenes", query: "world=earth&status=open&limit=10"},
+	{op: "listScenes", query: "limit=1", save: "cursor=cursor"},
+	{op: "listScenes", query: "limit=1&cursor={{cursor}}"},
 	{op: "listScenes", query: "world=earth&name=Town"},
 	{op: "listScenes", query: "world=earth&name=Nowhere", status: 404, code: "not_found"},
 	{op: "takeAvatarOut", path: "zoe"},
