@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard"
 	"switchboard/configs"
 	"switchboard/internal/proc"
 )
@@ -45,19 +46,14 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// TestVersions checks that all programs print the same version.
+// TestVersions checks that all programs print the version of the file VERSION.
 func TestVersions(t *testing.T) {
-	versions := map[string]bool{}
 	for _, name := range []string{"broker", "janitor", "switchboard"} {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(programs, name), "--version").Output()
 		program, version, ok := strings.Cut(strings.TrimSpace(string(out)), " ")
-		if err != nil || !ok || program != name || version == "" {
+		if err != nil || !ok || program != name || !strings.HasPrefix(version, switchboard.Version) {
 			t.Errorf("%s --version: %q, %v", name, out, err)
 		}
-		versions[version] = true
-	}
-	if len(versions) != 1 {
-		t.Errorf("the versions differ: %v", versions)
 	}
 }
 

@@ -1,24 +1,35 @@
 package setup
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"strings"
 
-// Version returns the version of the module, or the revision of the build if there is none.
+	"switchboard"
+)
+
+// Version returns the version of the module. Between two releases, and for changed sources, it has
+// the revision of the build, if that is known: 1.2.0-dev+4b391e8612f0.modified.
 func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	info, _ := debug.ReadBuildInfo()
+	return version(switchboard.Version, info)
+}
+
+// version adds the revision of a build to a version. info may be nil.
+func version(release string, info *debug.BuildInfo) string {
+	if info == nil {
+		return release
 	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	version := "devel"
+	settings := map[string]string{}
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			version += "-" + s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			version += "-modified"
-		}
+		settings[s.Key] = s.Value
 	}
-	return version
+	revision, modified := settings["vcs.revision"], settings["vcs.modified"] == "true"
+	if revision == "" || !modified && !strings.HasSuffix(release, "-dev") {
+		return release
+	}
+	release += "+" + revision[:min(12, len(revision))]
+	if modified {
+		release += ".modified"
+	}
+	return release
 }
