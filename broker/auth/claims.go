@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -36,7 +35,7 @@ type claims struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *claims) UnmarshalJSON(text []byte) error {
-	fields, err := uniqueFields(text)
+	fields, err := payload.UniqueFields(text)
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (c *claims) readInfo(raw json.RawMessage) error {
 
 // readChannels reads {"chat:1":"sub pub","team:*":"*"}.
 func (c *claims) readChannels(raw json.RawMessage) error {
-	fields, err := uniqueFields(raw)
+	fields, err := payload.UniqueFields(raw)
 	if err != nil {
 		return err
 	}
@@ -121,35 +120,4 @@ func (c *claims) readChannels(raw json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// uniqueFields parses a JSON object. Two fields with the same name are an error (RFC 7519 §4).
-func uniqueFields(text []byte) (map[string]json.RawMessage, error) {
-	if !utf8.Valid(text) {
-		return nil, errors.New("it is not UTF-8")
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
-		return nil, errors.New("it is not a JSON object")
-	}
-	fields := map[string]json.RawMessage{}
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := token.(string) // Token returns an error for any other token
-		if _, twice := fields[name]; twice || strings.ContainsRune(name, '\uFFFD') {
-			return nil, fmt.Errorf("%.40q occurs twice, or is not valid Unicode", name)
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, err
-		}
-		fields[name] = value
-	}
-	if _, err := decoder.Token(); err != nil { // the end of the object
-		return nil, err
-	}
-	return fields, nil
 }

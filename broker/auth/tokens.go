@@ -12,6 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
 
@@ -151,8 +152,11 @@ func (t *Tokens) Adopt(former *Tokens) error {
 // Verify checks the signature and then the claims of token. sub is the user and is required. exp,
 // nbf and iat are checked if present. The errors are ErrExpired, ErrUnready and ErrBadToken.
 func (t *Tokens) Verify(token string) (Claims, error) {
-	if len(token) > MaxToken {
+	switch {
+	case len(token) > MaxToken:
 		return Claims{}, fmt.Errorf("%w: longer than %d bytes", ErrBadToken, MaxToken)
+	case strings.ContainsAny(token, "\r\n"): // encoding/base64 skips them, so one token would have many texts
+		return Claims{}, fmt.Errorf("%w: it has a line break", ErrBadToken)
 	}
 	var c claims
 	missed := false // a key could not be fetched, and configured keys were tried instead
@@ -218,10 +222,13 @@ func (t *Tokens) key(token *jwt.Token, missed *bool) (any, error) {
 		}
 		set.Keys = slices.Concat(set.Keys, keys)
 	}
-	if len(set.Keys) == 0 {
-		return nil, errors.New("kid names an unknown key")
+	switch {
+	case len(set.Keys) > 0:
+		return set, nil
+	case id == "":
+		return nil, fmt.Errorf("it has no kid, and every %s key of this broker has a name: sign it with the kid of one", alg)
 	}
-	return set, nil
+	return nil, errors.New("kid names an unknown key")
 }
 
 // checkHeader refuses headers that the parser would accept.
@@ -237,7 +244,7 @@ func checkHeader(token *jwt.Token) error {
 	encoded, _, _ := strings.Cut(token.Raw, ".")
 	text, err := jwt.NewParser().DecodeSegment(encoded)
 	if err == nil {
-		_, err = uniqueFields(text)
+		_, err = payload.UniqueFields(text)
 	}
 	return err
 }

@@ -10,13 +10,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
-	"unicode"
 
 	"switchboard/internal/backend"
-	"switchboard/internal/payload"
-	"switchboard/internal/wire"
 	"switchboard/webhook"
 )
 
@@ -182,52 +178,4 @@ func (h *Hooks) post(ctx context.Context, q Question) (status int, answer []byte
 	defer response.Body.Close()
 	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	return response.StatusCode, answer, err
-}
-
-// decode parses and checks an answer.
-func decode(k Kind, text []byte) (Answer, error) {
-	var raw struct {
-		Allow  *bool           `json:"allow"`
-		Reason string          `json:"reason"`
-		Info   json.RawMessage `json:"info"`
-		User   string          `json:"user"`
-	}
-	if len(text) > maxAnswer {
-		return Answer{}, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
-	}
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return Answer{}, errors.New("the answer is not a JSON object with the right types") // the cause may contain text of the answer
-	}
-	switch {
-	case raw.Allow == nil:
-		return Answer{}, errors.New("the answer has no allow")
-	case !*raw.Allow:
-		return Answer{Reason: cleanReason(raw.Reason)}, nil
-	case k != Connect && (raw.User != "" || raw.Info != nil):
-		return Answer{}, errors.New("the answer sets user or info, which only connect can")
-	}
-	if raw.User != "" {
-		if err := wire.CheckName("user", raw.User); err != nil {
-			return Answer{}, errors.New("the answer's user is not a name")
-		}
-	}
-	info, err := payload.CompactInfo(raw.Info)
-	if err != nil {
-		return Answer{}, errors.New("the answer's info is not a JSON object of at most 1 KiB")
-	}
-	return Answer{Allow: true, Info: info, User: raw.User}, nil
-}
-
-// cleanReason returns reason without control characters and cut to maxReason.
-func cleanReason(reason string) string {
-	clean := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(reason, "?"))
-	if len(clean) > maxReason {
-		clean = strings.ToValidUTF8(clean[:maxReason], "") + "…"
-	}
-	return strings.TrimSpace(clean)
 }
