@@ -112,7 +112,7 @@ func (s *Session) Logout(ctx context.Context, everywhere bool) error {
 
 // Rename changes the name of the account. A guest gets the name and the password.
 func (s *Session) Rename(ctx context.Context, name, password string) error {
-	return s.change(ctx, http.MethodPatch, "/me", map[string]string{"name": name, "password": password})
+	return s.changeProved(ctx, http.MethodPatch, "/me", map[string]string{"name": name, "password": password})
 }
 
 // SetNickname changes the nickname. Others see it in presence after the next renewal.
@@ -127,11 +127,27 @@ func (s *Session) ChangePassword(ctx context.Context, password, next string) err
 
 // Delete marks the account as deleted. All its logins end.
 func (s *Session) Delete(ctx context.Context, password string) error {
-	return s.change(ctx, http.MethodPost, "/me/delete", map[string]string{"password": password})
+	return s.changeProved(ctx, http.MethodPost, "/me/delete", map[string]string{"password": password})
+}
+
+// changeProved is change for a call that needs the password. A guest has none, and shows its
+// renewal token instead.
+func (s *Session) changeProved(ctx context.Context, method, path string, body map[string]string) error {
+	return s.changeWith(ctx, method, path, func() any {
+		if s.answer.Account.Name == "" {
+			body["renewal"] = s.answer.Renewal
+		}
+		return body
+	})
 }
 
 // change makes a call with the token, whose answer is the account.
 func (s *Session) change(ctx context.Context, method, path string, body any) error {
+	return s.changeWith(ctx, method, path, func() any { return body })
+}
+
+// changeWith is change with a body that is made when the tokens are fresh.
+func (s *Session) changeWith(ctx context.Context, method, path string, body func() any) error {
 	if err := s.acquire(ctx); err != nil {
 		return err
 	}
@@ -141,5 +157,5 @@ func (s *Session) change(ctx context.Context, method, path string, body any) err
 			return err
 		}
 	}
-	return s.accounts.call(ctx, method, path, s.answer.Token, body, &s.answer.Account)
+	return s.accounts.call(ctx, method, path, s.answer.Token, body(), &s.answer.Account)
 }

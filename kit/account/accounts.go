@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -49,25 +48,27 @@ func New(host *broker.Host, o Options) (*Accounts, error) {
 	return a, a.checkTokens()
 }
 
-// Caller is where a call without an API key comes from.
-type Caller struct {
-	Address netip.Addr // the zero Addr if it is not known
-}
-
-// text returns the address as records have it.
-func (c Caller) text() string {
-	if !c.Address.IsValid() {
-		return ""
-	}
-	return c.Address.String()
-}
-
 // Get returns an account, or a not_found error.
 func (a *Accounts) Get(ctx context.Context, id string) (Account, error) {
 	if err := checkID(id); err != nil {
 		return Account{}, err
 	}
 	s, err := a.read(ctx, id)
+	if err != nil {
+		return Account{}, err
+	}
+	if !s.exists() {
+		return Account{}, notFound(id)
+	}
+	return s.record.value.account(id), nil
+}
+
+// GetSelf is Get on behalf of the user.
+func (a *Accounts) GetSelf(ctx context.Context, id string, from Caller) (Account, error) {
+	s, err := a.read(ctx, id)
+	if err == nil {
+		err = s.checkLogin(from)
+	}
 	if err != nil {
 		return Account{}, err
 	}

@@ -32,8 +32,8 @@ func (a *Accounts) publicCalls() []api.Call {
 		}, from Caller) (struct{}, error) {
 			return struct{}{}, a.Logout(ctx, in.Renewal, in.Everywhere, from)
 		})),
-		{Pattern: "GET /v1/accounts/me", Public: true, Handle: a.self(func(r *http.Request, id string, _ Caller) (any, error) {
-			return a.Get(r.Context(), id)
+		{Pattern: "GET /v1/accounts/me", Public: true, Handle: a.self(func(r *http.Request, id string, from Caller) (any, error) {
+			return a.GetSelf(r.Context(), id, from)
 		})},
 		{Pattern: "PATCH /v1/accounts/me", Public: true, Handle: a.self(a.patchSelf)},
 		post("/me/password", a.self(a.passwordOfSelf)),
@@ -48,18 +48,23 @@ func handle[In, Out any](a *Accounts, call func(context.Context, In, Caller) (Ou
 		if err := api.DecodeBody(r, &in); err != nil {
 			return nil, err
 		}
-		return call(r.Context(), in, Caller{a.host.Address(r)})
+		return call(r.Context(), in, Caller{Address: a.host.Address(r)})
 	}
 }
 
 // self returns a handler for a call with a token of the broker.
 func (a *Accounts) self(call func(r *http.Request, id string, from Caller) (any, error)) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
-		id, err := a.bearer(r.Header.Get("Authorization"))
+		from := Caller{Address: a.host.Address(r)}
+		if err := a.rates.call(from); err != nil {
+			return nil, err
+		}
+		id, login, err := a.bearer(r.Header.Get("Authorization"))
 		if err != nil {
 			return nil, err
 		}
-		return call(r, id, Caller{a.host.Address(r)})
+		from.Login = login
+		return call(r, id, from)
 	}
 }
 
@@ -69,10 +74,12 @@ func (a *Accounts) patchSelf(r *http.Request, id string, from Caller) (any, erro
 		Nickname *string `json:"nickname"`
 		Name     *string `json:"name"`
 		Password *string `json:"password"`
+		Renewal  string  `json:"renewal"`
 	}
 	if err := api.DecodeBody(r, &in); err != nil {
 		return nil, err
 	}
+	from.Renewal = in.Renewal
 	switch {
 	case (in.Nickname == nil) == (in.Name == nil):
 		return nil, wire.Errorf(wire.BadRequest, "want either nickname or name")
@@ -99,9 +106,11 @@ func (a *Accounts) passwordOfSelf(r *http.Request, id string, from Caller) (any,
 func (a *Accounts) deleteSelf(r *http.Request, id string, from Caller) (any, error) {
 	var in struct {
 		Password string `json:"password"`
+		Renewal  string `json:"renewal"`
 	}
 	if err := api.DecodeBody(r, &in); err != nil {
 		return nil, err
 	}
+	from.Renewal = in.Renewal
 	return a.DeleteSelf(r.Context(), id, in.Password, from)
 }

@@ -21,9 +21,12 @@ func (a *Accounts) Extension() broker.Extension {
 	}
 }
 
-// closed returns channels that no client may use. Their messages are of no use, so few are kept.
+// maxLogged is the most messages that a channel keeps. They are of no use.
+const maxLogged = 1
+
+// closed returns channels that no client may use.
 func closed(prefix string, keep time.Duration) broker.ChannelKind {
 	return broker.ChannelKind{Rule: namespace.Rule{
-		Name: prefix + "*", NoPresence: true, HistoryMessages: 1, StateKeep: keep,
+		Name: prefix + "*", NoPresence: true, HistoryMessages: maxLogged, StateKeep: keep,
 	}}
 }

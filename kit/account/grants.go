@@ -24,6 +24,9 @@ type Session struct {
 	Message string `json:"message,omitempty"`
 }
 
+// secretSize is the length of a family and of a secret: that of rand.Text.
+const secretSize = 26
+
 // renewalToken is a parsed renewal token: <account>.<slot>.<family>.<secret>.
 type renewalToken struct {
 	account string
@@ -44,11 +47,12 @@ func (t renewalToken) digest() []byte {
 
 func parseRenewal(text string) (t renewalToken, err error) {
 	parts := strings.Split(text, ".")
-	if len(text) > 200 || len(parts) != 4 {
+	if len(parts) != 4 || len(parts[2]) != secretSize || len(parts[3]) != secretSize {
 		return t, ended()
 	}
 	t = renewalToken{account: parts[0], family: parts[2], secret: parts[3]}
-	if t.slot, err = strconv.Atoi(parts[1]); err != nil || t.slot < 0 || t.slot >= MaxLogins || checkID(t.account) != nil {
+	// The comparison refuses other texts of a slot, such as +0.
+	if t.slot, err = strconv.Atoi(parts[1]); err != nil || t.slot < 0 || t.slot >= MaxLogins || checkID(t.account) != nil || t.String() != text {
 		return t, ended()
 	}
 	return t, nil
@@ -60,7 +64,7 @@ func ended() error {
 
 // grant adds a login that can be renewed to an edit. If the account has Options.Logins, the oldest
 // one ends.
-func (a *Accounts) grant(e *edit, client string) renewalToken {
+func (a *Accounts) grant(e *edit, client string) (grant, renewalToken) {
 	used, oldest, free := 0, -1, -1
 	for slot := range e.grants {
 		switch g := &e.grants[slot]; {
@@ -78,8 +82,9 @@ func (a *Accounts) grant(e *edit, client string) renewalToken {
 		slot = oldest
 	}
 	t := renewalToken{account: e.id, slot: slot, family: rand.Text(), secret: rand.Text()}
-	e.set(tokenField(slot), grant{Family: t.family, Digest: t.digest(), Client: client, Since: now()}, a.opts.RenewalLife)
-	return t
+	g := grant{Family: t.family, Digest: t.digest(), Client: client, Since: now()}
+	e.set(tokenField(slot), g, a.opts.RenewalLife)
+	return g, t
 }
 
 // Renew exchanges a renewal token for new tokens. A token that was exchanged before may have been
@@ -91,6 +96,9 @@ func (a *Accounts) Renew(ctx context.Context, text string, from Caller) (Session
 }
 
 func (a *Accounts) renew(ctx context.Context, text string, from Caller) (Session, error) {
+	if err := a.rates.call(from); err != nil {
+		return Session{}, err
+	}
 	t, err := parseRenewal(text)
 	if err != nil {
 		return Session{}, err
@@ -115,7 +123,7 @@ func (a *Accounts) renew(ctx context.Context, text string, from Caller) (Session
 		// The grant ends with every change after which the account may not log in, in the same
 		// update.
 		if _, err = a.store.Change(ctx, accountPrefix+t.account, u, a.opts.Durable); err == nil {
-			return a.session(s.record.value.account(s.id), g.value.Client, next.String())
+			return a.session(s.record.value.account(s.id), g.value, next)
 		}
 		if !isConflict(err) {
 			return Session{}, err
@@ -155,6 +163,9 @@ func (e *edit) endLogin(slot int) {
 // Logout ends the login of a renewal token and closes its connections. With everywhere, it ends all
 // logins of the account.
 func (a *Accounts) Logout(ctx context.Context, text string, everywhere bool, from Caller) error {
+	if err := a.rates.call(from); err != nil {
+		return err
+	}
 	t, err := parseRenewal(text)
 	if err != nil {
 		return err

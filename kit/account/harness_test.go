@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(kittest.Main(m)) }
 var signingKey = []byte("the signing key of the tests has 40 bytes")
 
 // here is a caller with an address.
-var here = Caller{netip.MustParseAddr("192.0.2.7")}
+var here = Caller{Address: netip.MustParseAddr("192.0.2.7")}
 
 // instance is a broker with accounts.
 type instance struct {
@@ -103,6 +103,16 @@ func wantCode(t *testing.T, err error, code wire.ErrorCode) {
 func (i instance) register(t *testing.T, name string) Session {
 	t.Helper()
 	return ok[Session](t)(i.Register(t.Context(), Registration{Name: name, Password: "secret of " + name}, here))
+}
+
+// caller returns the caller that shows the token of a session, and its renewal token.
+func (i instance) caller(t *testing.T, s Session) Caller {
+	t.Helper()
+	id, login, err := i.bearer("Bearer " + s.Token)
+	if err != nil || id != s.Account.ID {
+		t.Fatalf("the token is for %s: %v", id, err)
+	}
+	return Caller{Address: here.Address, Login: login, Renewal: s.Renewal}
 }
 
 // login logs in with a password.

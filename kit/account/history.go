@@ -40,9 +40,14 @@ const (
 )
 
 // log adds an event to the history. It replaces the event HistorySize before it, so that the
-// history is bounded, and does not end with the messages of the channel.
+// history is bounded, and does not end with the messages of the channel. Changes of the nickname in
+// a row are one event: they need no password, and would otherwise remove the logins from the
+// history.
 func (e *edit) log(event Event) {
-	e.next.Events++
+	if event.Type != NewNickname || e.next.Last != NewNickname {
+		e.next.Events++
+	}
+	e.next.Last = event.Type
 	event.N, event.At = e.next.Events, now()
 	e.set(eventPrefix+strconv.FormatInt(event.N%HistorySize, 10), event, 0)
 }

@@ -46,13 +46,13 @@ func (a *Accounts) register(ctx context.Context, r Registration, from Caller) (S
 	e.next.Version, e.next.State, e.next.Nickname, e.next.Created = formatVersion, Open, r.Nickname, t
 	e.next.Login = &Login{t, from.text()}
 	e.log(Event{Type: Registered, Address: from.text()})
-	renewal := a.grant(e, r.Client)
+	login, renewal := a.grant(e, r.Client)
 	if err := a.commit(ctx, e); isConflict(err) {
 		return Session{}, errSlow()
 	} else if err != nil {
 		return Session{}, err
 	}
-	return a.session(e.next.account(e.id), r.Client, renewal.String())
+	return a.session(e.next.account(e.id), login, renewal)
 }
 
 // prepare claims the name of a registration for the account of the edit, and adds name and password
@@ -65,7 +65,7 @@ func (a *Accounts) prepare(ctx context.Context, e *edit, r Registration, from Ca
 	if err := a.rates.registration(from); err != nil {
 		return err
 	}
-	c, err := a.passwords.create(ctx, r.Password)
+	c, err := a.passwords.create(ctx, r.Password, from.network())
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (a *Accounts) login(ctx context.Context, c Credentials, from Caller) (Sessi
 		if err != nil {
 			return Session{}, err
 		}
-		message, err := p.check(ctx, s)
+		message, err := p.check(ctx, s, from)
 		if err != nil {
 			return Session{}, err
 		}
@@ -138,7 +138,7 @@ func (a *Accounts) login(ctx context.Context, c Credentials, from Caller) (Sessi
 		p.spend(e)
 		e.next.Login = &Login{now(), from.text()}
 		e.log(Event{Type: LoggedIn, Address: from.text()})
-		renewal := a.grant(e, c.Client)
+		login, renewal := a.grant(e, c.Client)
 		err = a.commit(ctx, e)
 		if p.spent(err) {
 			return Session{}, wrong()
@@ -147,7 +147,7 @@ func (a *Accounts) login(ctx context.Context, c Credentials, from Caller) (Sessi
 			if err != nil {
 				return Session{}, err
 			}
-			session, err := a.session(e.next.account(e.id), c.Client, renewal.String())
+			session, err := a.session(e.next.account(e.id), login, renewal)
 			session.Message = message
 			return session, err
 		}

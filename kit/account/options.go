@@ -34,8 +34,8 @@ type Options struct {
 	MinPassword int `setting:"min_password"`
 	// Guests permits accounts without a name and a password.
 	Guests bool `setting:"guests"`
-	// NameRate is the most attempts to log in to one name per minute, on each broker. Zero means
-	// 10.
+	// NameRate is the most attempts to log in to one name per minute, on each broker, and the most
+	// changes of one nickname. Zero means 10.
 	NameRate int `setting:"name_rate"`
 	// AddressRate is the most attempts to log in or to take a name from one address per minute,
 	// on each broker. An IPv6 /64 is one address. Zero means 60.
@@ -43,6 +43,9 @@ type Options struct {
 	// RegisterRate is the most registrations from one address per hour, on each broker. Zero
 	// means 60.
 	RegisterRate int `setting:"register_rate"`
+	// CallRate is the most renewals, logouts and calls with a token from one address per minute,
+	// on each broker. Zero means 1200.
+	CallRate int `setting:"call_rate"`
 	// Durable makes each change wait until a replica has it. A store in memory refuses such
 	// changes.
 	Durable bool `setting:"durable"`
@@ -73,6 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.NameRate = cmp.Or(o.NameRate, 10)
 	o.AddressRate = cmp.Or(o.AddressRate, 60)
 	o.RegisterRate = cmp.Or(o.RegisterRate, 60)
+	o.CallRate = cmp.Or(o.CallRate, 1200)
 	if o.Index == nil {
 		o.Index = index.NewMemory()
 	}
@@ -89,7 +93,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("accounts: iterations: %d is not within %d and %d", o.Iterations, minIteration, maxIteration)
 	case o.MinPassword < 1 || o.MinPassword > MaxPassword:
 		return o, fmt.Errorf("accounts: min_password: %d is not within 1 and %d", o.MinPassword, MaxPassword)
-	case o.NameRate < 0 || o.AddressRate < 0 || o.RegisterRate < 0:
+	case o.NameRate < 0 || o.AddressRate < 0 || o.RegisterRate < 0 || o.CallRate < 0:
 		return o, errors.New("accounts: a rate is below zero")
 	}
 	return o, nil

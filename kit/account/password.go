@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"runtime"
 	"unicode/utf8"
 
 	"github.com/xdg-go/scram"
@@ -32,18 +31,18 @@ func (c *credentials) stored() scram.StoredCredentials {
 	}
 }
 
-// passwords computes and verifies credentials. A computation takes some 10 ms of a processor.
-// Therefore only so many run at once that the broker keeps half of the processors.
+// passwords computes and verifies credentials. A computation takes some 10 ms of a processor, so
+// each one waits for its turn.
 type passwords struct {
 	iterations, shortest int
-	slots                chan struct{}
+	turns                *turns
 	dummyKey             []byte // derives the salts of unknown names
 }
 
 func newPasswords(o Options) passwords {
 	return passwords{
 		iterations: o.Iterations, shortest: o.MinPassword,
-		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), dummyKey: subkey(o.SigningKey, "dummy salts"),
+		turns: newTurns(), dummyKey: subkey(o.SigningKey, "dummy salts"),
 	}
 }
 
@@ -56,14 +55,22 @@ func subkey(key []byte, purpose string) []byte {
 	return k
 }
 
-// create returns credentials for a new password.
-func (p *passwords) create(ctx context.Context, password string) (*credentials, error) {
+// checkNew returns an error if a text cannot be a new password.
+func (p *passwords) checkNew(password string) error {
 	if len(password) < p.shortest || len(password) > MaxPassword || !utf8.ValidString(password) {
-		return nil, wire.Errorf(wire.BadRequest, "password: it must have %d to %d bytes of UTF-8", p.shortest, MaxPassword)
+		return wire.Errorf(wire.BadRequest, "password: it must have %d to %d bytes of UTF-8", p.shortest, MaxPassword)
+	}
+	return nil
+}
+
+// create returns credentials for a new password. For queues see turns.take.
+func (p *passwords) create(ctx context.Context, password string, queues ...string) (*credentials, error) {
+	if err := p.checkNew(password); err != nil {
+		return nil, err
 	}
 	salt := make([]byte, saltSize)
 	_, _ = rand.Read(salt) // never fails
-	c, err := p.derive(ctx, password, salt, p.iterations)
+	c, err := p.derive(ctx, password, salt, p.iterations, queues)
 	if err != nil {
 		return nil, err
 	}
@@ -73,23 +80,22 @@ func (p *passwords) create(ctx context.Context, password string) (*credentials, 
 	return c, nil
 }
 
-// verify reports whether the password belongs to the credentials.
-func (p *passwords) verify(ctx context.Context, password string, c *credentials) (bool, error) {
+// verify reports whether the password belongs to the credentials. For queues see turns.take.
+func (p *passwords) verify(ctx context.Context, password string, c *credentials, queues ...string) (bool, error) {
 	if len(password) > MaxPassword {
 		return false, nil
 	}
-	got, err := p.derive(ctx, password, c.Salt, c.Iterations)
+	got, err := p.derive(ctx, password, c.Salt, c.Iterations, queues)
 	return err == nil && got != nil && subtle.ConstantTimeCompare(got.StoredKey, c.StoredKey) == 1, err
 }
 
 // derive computes credentials, or nil for a password that SASLprep (RFC 4013) refuses.
-func (p *passwords) derive(ctx context.Context, password string, salt []byte, iterations int) (*credentials, error) {
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+func (p *passwords) derive(ctx context.Context, password string, salt []byte, iterations int, queues []string) (*credentials, error) {
+	done, err := p.turns.take(ctx, queues...)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	client, err := scram.SHA256.NewClient("", password, "")
 	if err != nil {
 		return nil, nil //nolint:nilerr // the caller must not learn the text, which may quote the password

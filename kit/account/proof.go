@@ -76,7 +76,7 @@ func (a *Accounts) sign(text []byte) []byte {
 // open checks and decodes a challenge.
 func (a *Accounts) open(challenge string) (c seal, err error) {
 	signed, err := base64.RawURLEncoding.DecodeString(challenge)
-	if err != nil || len(signed) < sha256.Size || !hmac.Equal(signed[:sha256.Size], a.sign(signed[sha256.Size:])) {
+	if err != nil || base64.RawURLEncoding.EncodeToString(signed) != challenge || len(signed) < sha256.Size || !hmac.Equal(signed[:sha256.Size], a.sign(signed[sha256.Size:])) {
 		return c, wire.Errorf(wire.BadRequest, "challenge: no answer of this broker had it")
 	}
 	if err := json.Unmarshal(signed[sha256.Size:], &c); err != nil {
@@ -171,10 +171,10 @@ func (a *Accounts) newProof(c Credentials) (*proof, error) {
 }
 
 // check returns the server's last message if the proof fits the account, and an error otherwise.
-func (p *proof) check(ctx context.Context, s *snapshot) (message string, err error) {
+func (p *proof) check(ctx context.Context, s *snapshot, from Caller) (message string, err error) {
 	c := p.a.credentials(s, p.name)
 	if p.seal == nil {
-		return "", p.checkPassword(ctx, s, c)
+		return "", p.checkPassword(ctx, s, c, from)
 	}
 	conversation, _, err := p.a.converse(*p.seal, c)
 	if err != nil {
@@ -187,11 +187,11 @@ func (p *proof) check(ctx context.Context, s *snapshot) (message string, err err
 	return message, nil
 }
 
-func (p *proof) checkPassword(ctx context.Context, s *snapshot, c *credentials) error {
+func (p *proof) checkPassword(ctx context.Context, s *snapshot, c *credentials, from Caller) error {
 	if s.scram.id != 0 && p.account == s.id && p.scram == s.scram.id {
 		return nil
 	}
-	ok, err := p.a.passwords.verify(ctx, p.password, c)
+	ok, err := p.a.passwords.verify(ctx, p.password, c, from.network(), p.name.digest)
 	if err == nil && !ok {
 		err = wrong()
 	}

@@ -52,13 +52,14 @@ type Login struct {
 
 // record is the value of $$account.
 type record struct {
-	Version  int    `json:"v"`
-	Name     string `json:"name,omitempty"`
-	Nickname string `json:"nickname,omitempty"`
-	State    State  `json:"state"`
-	Created  int64  `json:"created"`
-	Login    *Login `json:"login,omitempty"`
-	Events   int64  `json:"events"` // how many events there were
+	Version  int       `json:"v"`
+	Name     string    `json:"name,omitempty"`
+	Nickname string    `json:"nickname,omitempty"`
+	State    State     `json:"state"`
+	Created  int64     `json:"created"`
+	Login    *Login    `json:"login,omitempty"`
+	Events   int64     `json:"events"`         // how many events there were
+	Last     EventType `json:"last,omitempty"` // the type of the last one
 }
 
 func (r *record) account(id string) Account {

@@ -11,6 +11,11 @@ import (
 // Rename gives an account another name. The error is conflict if the name is taken, or if the
 // account is renamed by two callers at once.
 func (a *Accounts) Rename(ctx context.Context, id, text string, from Caller) (Account, error) {
+	return a.rename(ctx, id, text, from, func(*snapshot) error { return nil })
+}
+
+// rename is Rename if check returns no error for the account as it is when the name changes.
+func (a *Accounts) rename(ctx context.Context, id, text string, from Caller, check func(*snapshot) error) (Account, error) {
 	n, err := parseName(text)
 	if err == nil {
 		err = checkID(id)
@@ -35,6 +40,9 @@ func (a *Accounts) Rename(ctx context.Context, id, text string, from Caller) (Ac
 		if e.record.value.Name != former {
 			return errSlow()
 		}
+		if err := check(e.snapshot); err != nil {
+			return err
+		}
 		e.log(Event{Type: Renamed, Name: former, Address: from.text()})
 		return nil
 	})
@@ -47,7 +55,8 @@ func (a *Accounts) Rename(ctx context.Context, id, text string, from Caller) (Ac
 	return e.next.account(id), nil
 }
 
-// RenameSelf is Rename on behalf of the user, if the password is right. It is Upgrade for a guest.
+// RenameSelf is Rename on behalf of the user, if the password is right. It is Upgrade for a guest,
+// whose password it is then.
 func (a *Accounts) RenameSelf(ctx context.Context, id, text, password string, from Caller) (Account, error) {
 	s, err := a.checkPassword(ctx, id, password, from)
 	switch {
@@ -56,7 +65,7 @@ func (a *Accounts) RenameSelf(ctx context.Context, id, text, password string, fr
 	case s.scram.id == 0:
 		return a.Upgrade(ctx, id, text, password, from)
 	}
-	return a.Rename(ctx, id, text, from)
+	return a.rename(ctx, id, text, from, func(now *snapshot) error { return now.checkSince(s, from) })
 }
 
 // takeName claims a name for an account that exists, and makes an edit that gives it to the record.
@@ -87,36 +96,81 @@ func (a *Accounts) takeName(ctx context.Context, s *snapshot, n name, change fun
 	return e, err
 }
 
-// Upgrade gives a guest a name and a password.
+// Upgrade gives a guest a name and a password. The error is bad_request if the account has them.
 func (a *Accounts) Upgrade(ctx context.Context, id, text, password string, from Caller) (Account, error) {
 	n, err := parseName(text)
-	if err != nil {
-		return Account{}, err
+	if err == nil {
+		err = a.passwords.checkNew(password)
 	}
-	c, err := a.passwords.create(ctx, password)
 	if err != nil {
 		return Account{}, err
 	}
 	s, err := a.read(ctx, id)
+	if err == nil {
+		err = s.checkUpgrade(from)
+	}
+	var c *credentials
+	if err == nil {
+		c, err = a.passwords.create(ctx, password, from.network(), id)
+	}
+	var e *edit
+	if err == nil {
+		e, err = a.takeName(ctx, s, n, func(e *edit) error {
+			if err := e.checkUpgrade(from); err != nil {
+				return err
+			}
+			e.set(scramField, c, 0)
+			e.log(Event{Type: Renamed, Address: from.text()})
+			return e.expectGuest(from)
+		})
+	}
+	if err != nil {
+		return Account{}, a.guestRefused(ctx, err, from)
+	}
+	return e.next.account(id), nil
+}
+
+// checkUpgrade checks that the account is an open one of a guest, and that the guest calls.
+func (s *snapshot) checkUpgrade(from Caller) error {
+	switch {
+	case !s.exists():
+		return notFound(s.id)
+	case s.scram.id != 0 || s.record.value.Name != "":
+		return wire.Errorf(wire.BadRequest, "the account has a name and a password already")
+	}
+	if err := s.checkUser(from); err != nil {
+		return err
+	}
+	_, err := s.checkGuest(from)
+	return err
+}
+
+// guestRefused returns the error for a guest. If its renewal token was used before, the login ends,
+// as with a second renewal.
+func (a *Accounts) guestRefused(ctx context.Context, err error, from Caller) error {
+	if err != errReused {
+		return err
+	}
+	t, err := parseRenewal(from.Renewal)
+	if err != nil {
+		return err
+	}
+	return a.endReused(ctx, t, from)
+}
+
+// SetNickname changes the nickname of an account. Tokens have it after the next renewal.
+func (a *Accounts) SetNickname(ctx context.Context, id, nickname string, from Caller) (Account, error) {
+	err := checkProfile(nickname, "")
+	if err == nil {
+		err = a.rates.edited(id)
+	}
 	if err != nil {
 		return Account{}, err
 	}
-	guest := func(s *snapshot) error {
-		if s.scram.id != 0 || s.record.value.Name != "" {
-			return wire.Errorf(wire.BadRequest, "the account has a name and a password already")
-		}
-		return nil
-	}
-	if !s.exists() {
-		return Account{}, notFound(id)
-	}
-	if err := guest(s); err != nil {
-		return Account{}, err
-	}
-	e, err := a.takeName(ctx, s, n, func(e *edit) error {
-		e.set(scramField, c, 0)
-		e.log(Event{Type: Renamed, Address: from.text()})
-		return guest(e.snapshot)
+	e, err := a.edit(ctx, id, func(e *edit) error {
+		e.next.Nickname = nickname
+		e.log(Event{Type: NewNickname, Address: from.text()})
+		return e.checkUser(from)
 	})
 	if err != nil {
 		return Account{}, err
@@ -124,29 +178,24 @@ func (a *Accounts) Upgrade(ctx context.Context, id, text, password string, from 
 	return e.next.account(id), nil
 }
 
-// SetNickname changes the nickname of an account. Tokens have it after the next renewal.
-func (a *Accounts) SetNickname(ctx context.Context, id, nickname string, from Caller) (Account, error) {
-	if err := checkProfile(nickname, ""); err != nil {
-		return Account{}, err
-	}
-	return a.change(ctx, id, func(e *edit) error {
-		e.next.Nickname = nickname
-		e.log(Event{Type: NewNickname, Address: from.text()})
-		return nil
-	})
-}
-
 // ChangePassword replaces the password of an account, on behalf of its user. All logins and
 // connections end.
 func (a *Accounts) ChangePassword(ctx context.Context, id, password, next string, from Caller) (Account, error) {
-	c, err := a.passwords.create(ctx, next)
+	if err := a.passwords.checkNew(next); err != nil {
+		return Account{}, err
+	}
+	s, err := a.checkPassword(ctx, id, password, from)
+	if err == nil && s.scram.id == 0 {
+		err = wire.Errorf(wire.BadRequest, "a guest gets a name and a password together")
+	}
+	var c *credentials
+	if err == nil { // only now: this takes a processor
+		c, err = a.passwords.create(ctx, next, from.network(), id)
+	}
 	if err != nil {
 		return Account{}, err
 	}
-	return a.withPassword(ctx, id, password, from, func(e *edit) error {
-		if e.next.Name == "" {
-			return wire.Errorf(wire.BadRequest, "a guest gets a name and a password together")
-		}
+	return a.withPassword(ctx, s, from, func(e *edit) error {
 		e.set(scramField, c, 0)
 		e.endLogins()
 		e.log(Event{Type: NewPassword, Address: from.text()})
@@ -154,53 +203,47 @@ func (a *Accounts) ChangePassword(ctx context.Context, id, password, next string
 	})
 }
 
-// DeleteSelf marks an account as deleted, on behalf of its user. Guests have no password.
+// DeleteSelf marks an account as deleted, on behalf of its user.
 func (a *Accounts) DeleteSelf(ctx context.Context, id, password string, from Caller) (Account, error) {
-	return a.withPassword(ctx, id, password, from, func(e *edit) error {
+	s, err := a.checkPassword(ctx, id, password, from)
+	if err != nil {
+		return Account{}, err
+	}
+	done, err := a.withPassword(ctx, s, from, func(e *edit) error {
+		if err := e.expectGuest(from); err != nil {
+			return err
+		}
 		e.next.State = Deleted
 		e.endLogins()
 		e.log(Event{Type: WasDeleted, Address: from.text()})
 		return nil
 	})
+	return done, a.guestRefused(ctx, err, from)
 }
 
-// checkPassword reads an account that is open, if the password is right. A guest has none.
+// checkPassword reads an account that is open and whose login has not ended, if the password is
+// right. A guest has none, see checkGuest.
 func (a *Accounts) checkPassword(ctx context.Context, id, password string, from Caller) (*snapshot, error) {
 	if err := a.rates.attempt(from, id); err != nil {
 		return nil, err
 	}
 	s, err := a.read(ctx, id)
 	if err == nil {
-		err = s.checkOpen()
+		err = s.checkUser(from)
 	}
 	if err == nil && s.scram.id != 0 {
 		var ok bool
-		if ok, err = a.passwords.verify(ctx, password, &s.scram.value); err == nil && !ok {
+		if ok, err = a.passwords.verify(ctx, password, &s.scram.value, from.network(), id); err == nil && !ok {
 			err = wire.Errorf(wire.Unauthorized, "the password is wrong")
 		}
 	}
 	return s, err
 }
 
-// withPassword changes an account if the password is right.
-func (a *Accounts) withPassword(ctx context.Context, id, password string, from Caller, change func(*edit) error) (Account, error) {
-	s, err := a.checkPassword(ctx, id, password, from)
-	if err != nil {
-		return Account{}, err
-	}
-	return a.change(ctx, id, func(e *edit) error {
-		if e.scram.id != s.scram.id {
-			return wire.Errorf(wire.Conflict, "the password has changed meanwhile")
-		}
-		return change(e)
-	})
-}
-
-// change makes an edit and returns the account after it. It is refused if the account is not open:
-// a token may be valid for a while after the account was locked.
-func (a *Accounts) change(ctx context.Context, id string, change func(*edit) error) (Account, error) {
-	e, err := a.edit(ctx, id, func(e *edit) error {
-		if err := e.checkOpen(); err != nil {
+// withPassword changes an account whose password has been verified in s.
+func (a *Accounts) withPassword(ctx context.Context, s *snapshot, from Caller, change func(*edit) error) (Account, error) {
+	e, err := a.edit(ctx, s.id, func(e *edit) error {
+		if err := e.checkSince(s, from); err != nil {
 			return err
 		}
 		return change(e)
@@ -208,5 +251,22 @@ func (a *Accounts) change(ctx context.Context, id string, change func(*edit) err
 	if err != nil {
 		return Account{}, err
 	}
-	return e.next.account(id), nil
+	return e.next.account(s.id), nil
+}
+
+// checkSince checks again what checkPassword has checked in an earlier snapshot.
+func (s *snapshot) checkSince(before *snapshot, from Caller) error {
+	if s.scram.id != before.scram.id {
+		return wire.Errorf(wire.Conflict, "the password has changed meanwhile")
+	}
+	return s.checkUser(from)
+}
+
+// checkUser checks that the account is open, and that the login of the caller has not ended: its
+// token is still valid for a while.
+func (s *snapshot) checkUser(from Caller) error {
+	if err := s.checkOpen(); err != nil {
+		return err
+	}
+	return s.checkLogin(from)
 }

@@ -45,6 +45,8 @@ type redisStore struct{ *queue.Redis }
 
 // Change implements Store.
 func (s redisStore) Change(ctx context.Context, channel string, u *state.Update, durable bool) (Changed, error) {
-	done, err := s.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Update: u, Durable: durable})
+	// Cap: the log of a channel would otherwise keep records that were replaced, such as that of a
+	// former password.
+	done, err := s.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Update: u, Durable: durable, Cap: maxLogged})
 	return Changed{done.ID, done.Clock}, err
 }

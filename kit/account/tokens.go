@@ -25,7 +25,7 @@ func newVerifier(o Options) (*auth.Tokens, error) {
 
 // checkTokens checks that the broker accepts the tokens of accounts.
 func (a *Accounts) checkTokens() error {
-	token, err := a.issue(Account{ID: newID()}, "")
+	token, err := a.issue(Account{ID: newID()}, grant{})
 	if err == nil {
 		err = a.host.CheckToken(token)
 	}
@@ -40,12 +40,13 @@ type claims struct {
 	jwt.RegisteredClaims
 	Client string         `json:"client,omitempty"`
 	Info   map[string]any `json:"info,omitempty"`
+	Login  string         `json:"sid"` // names the login (OpenID Connect Front-Channel Logout 1.0, §3)
 }
 
-// issue signs a token for the broker.
-func (a *Accounts) issue(of Account, client string) (string, error) {
+// issue signs a token for the broker, of a login.
+func (a *Accounts) issue(of Account, login grant) (string, error) {
 	t := time.Now()
-	c := claims{Client: client, RegisteredClaims: jwt.RegisteredClaims{
+	c := claims{Client: login.Client, Login: login.id(), RegisteredClaims: jwt.RegisteredClaims{
 		Subject: of.ID, Issuer: a.opts.Issuer, IssuedAt: jwt.NewNumericDate(t), ExpiresAt: jwt.NewNumericDate(t.Add(a.opts.TokenLife)),
 	}}
 	if a.opts.Audience != "" {
@@ -58,23 +59,28 @@ func (a *Accounts) issue(of Account, client string) (string, error) {
 }
 
 // session returns the answer with a new token for the broker.
-func (a *Accounts) session(of Account, client, renewal string) (Session, error) {
-	token, err := a.issue(of, client)
+func (a *Accounts) session(of Account, login grant, renewal renewalToken) (Session, error) {
+	token, err := a.issue(of, login)
 	return Session{
 		Account: of, Token: token, ExpiresIn: int(a.opts.TokenLife.Seconds()),
-		Renewal: renewal, RenewalExpiresIn: int(a.opts.RenewalLife.Seconds()),
+		Renewal: renewal.String(), RenewalExpiresIn: int(a.opts.RenewalLife.Seconds()),
 	}, err
 }
 
-// bearer returns the account whose token is in the header Authorization.
-func (a *Accounts) bearer(authorization string) (id string, err error) {
+// bearer returns the account and the login whose token is in the header Authorization. The login
+// may have ended.
+func (a *Accounts) bearer(authorization string) (id, login string, err error) {
 	token, found := strings.CutPrefix(authorization, "Bearer ")
 	if !found {
-		return "", wire.Errorf(wire.Unauthorized, "the call needs a token: Authorization: Bearer <token>")
+		return "", "", wire.Errorf(wire.Unauthorized, "the call needs a token: Authorization: Bearer <token>")
 	}
 	c, err := a.tokens.Verify(token)
 	if err != nil {
-		return "", wire.Errorf(wire.Unauthorized, "token: %s", err.Error())
+		return "", "", wire.Errorf(wire.Unauthorized, "token: %s", err.Error())
 	}
-	return c.User, nil
+	var more claims
+	if _, _, err = jwt.NewParser().ParseUnverified(token, &more); err != nil || more.Login == "" {
+		return "", "", wire.Errorf(wire.Unauthorized, "token: it does not name its login; renew it")
+	}
+	return c.User, more.Login, nil
 }

@@ -3,6 +3,7 @@ package account
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -21,15 +22,23 @@ func TestTokenReuse(t *testing.T) {
 		wantCode(t, err, wire.Unauthorized)
 		_, err = a.Renew(t.Context(), third.Renewal, here)
 		wantCode(t, err, wire.Unauthorized)
-		ok[Session](t)(a.Renew(t.Context(), other.Renewal, here)) // another login is not affected
+		other = ok[Session](t)(a.Renew(t.Context(), other.Renewal, here)) // another login is not affected
 		if list := ok[[]Event](t)(a.History(t.Context(), first.Account.ID)); list[0].Type != TokenReused {
 			t.Errorf("history %+v", list)
 		}
-		for _, bad := range []string{"", "x", "a.b.c.d", first.Account.ID + ".99.x.y", first.Account.ID + ".0.x.y"} {
+		parts := strings.Split(other.Renewal, ".")
+		otherText := func(slot, end string) string {
+			return strings.Join([]string{parts[0], slot, parts[2], parts[3] + end}, ".")
+		}
+		for _, bad := range []string{
+			"", "x", "a.b.c.d", first.Account.ID + ".99.x.y", first.Account.ID + ".0.x.y",
+			otherText("+"+parts[1], ""), otherText("0"+parts[1], ""), otherText(parts[1], "\n"), other.Renewal + "\r",
+		} {
 			_, err := a.Renew(t.Context(), bad, here)
 			wantCode(t, err, wire.Unauthorized)
 			wantCode(t, a.Logout(t.Context(), bad, false, here), wire.Unauthorized)
 		}
+		ok[Session](t)(b.Renew(t.Context(), other.Renewal, here))
 	})
 }
 

@@ -75,6 +75,31 @@ test("a login gives each token once; its own calls use the token while it is fre
   assert.deepEqual(calls, ["renew", "renew", "me", "renew", "me"]);
 });
 
+test("a guest shows its renewal token, an account with a password does not", async () => {
+  const bodies: unknown[] = [];
+  const account: { id: string; name?: string } = { id: "u1" };
+  const session = await new Accounts("http://a", {
+    fetch: async (url, init) => {
+      if ((url as string).endsWith("/renew"))
+        return answer(200, { account, token: "t", expires_in: 100, renewal: "next" });
+      bodies.push(JSON.parse(init!.body as string));
+      return answer(200, { id: "u1", name: "amy" });
+    },
+  }).resume("r");
+  await session.patch({ nickname: "Amy" });
+  session.account = account;
+  await session.patch({ name: "amy", password: "a long secret" });
+  await session.delete("a long secret");
+  session.account = account;
+  await session.delete();
+  assert.deepEqual(bodies, [
+    { nickname: "Amy" },
+    { name: "amy", password: "a long secret", renewal: "next" },
+    { password: "a long secret" },
+    { password: "", renewal: "next" },
+  ]);
+});
+
 test("a body that is no JSON is the error of the caller, and is not repeated", async () => {
   let calls = 0;
   const backend = new Backend("http://a", { fetch: async () => (calls++, new Response("{}")) });

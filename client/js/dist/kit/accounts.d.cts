@@ -80,6 +80,6 @@ export declare class Session {
     }): Promise<Account>;
     /** Changes the password. All logins and connections end: log in again. */
     changePassword(password: string, newPassword: string): Promise<Account>;
-    /** Marks the account as deleted. */
-    delete(password: string): Promise<Account>;
+    /** Marks the account as deleted. A guest has no password. */
+    delete(password?: string): Promise<Account>;
 }

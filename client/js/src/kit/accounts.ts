@@ -144,17 +144,18 @@ export class Session {
 
   /** Changes the nickname, or the name with the current password. A guest gets both. */
   async patch(change: { nickname: string } | { name: string; password: string }): Promise<Account> {
-    return (this.account = await this.call<Account>("PATCH", "", change));
+    const body = "name" in change ? () => this.proof(change) : () => change;
+    return (this.account = await this.call<Account>("PATCH", "", body));
   }
 
   /** Changes the password. All logins and connections end: log in again. */
   changePassword(password: string, newPassword: string): Promise<Account> {
-    return this.call("POST", "/password", { password, new: newPassword });
+    return this.call("POST", "/password", () => ({ password, new: newPassword }));
   }
 
-  /** Marks the account as deleted. */
-  delete(password: string): Promise<Account> {
-    return this.call("POST", "/delete", { password });
+  /** Marks the account as deleted. A guest has no password. */
+  delete(password = ""): Promise<Account> {
+    return this.call("POST", "/delete", () => this.proof({ password }));
   }
 
   /** @internal */
@@ -170,8 +171,14 @@ export class Session {
     if (Date.now() >= this.renewAt) await this.renew();
   }
 
-  private async call<Answer>(method: string, path: string, body?: object): Promise<Answer> {
+  /** The body of a call that needs the password. A guest has none, and shows its renewal token. */
+  private proof(body: object): object {
+    return this.account.name === undefined ? { ...body, renewal: this.answer.renewal } : body;
+  }
+
+  /** Makes a call with the token. The body is made when the tokens are fresh. */
+  private async call<Answer>(method: string, path: string, body?: () => object): Promise<Answer> {
     await this.renewIfOld();
-    return this.api.call<Answer>(method, `/v1/accounts/me${path}`, { body, key: this.answer.token });
+    return this.api.call<Answer>(method, `/v1/accounts/me${path}`, { body: body?.(), key: this.answer.token });
   }
 }
