@@ -40,7 +40,7 @@ func kit(s kittest.Store) []func(*broker.Host) (broker.Extension, error) {
 			"chess": {}, "weekly": {Season: "0 0 * * 1"}, "open": {Submit: true},
 		}}),
 		extension(account.New, account.Options{
-			SigningKey: tokenSecret, Index: s.Index("accounts"), Guests: true, Iterations: 4096, NameRate: attempts, AddressRate: attempts, RegisterRate: attempts,
+			SigningKey: tokenSecret, Index: s.Index("accounts"), Guests: true, Iterations: 4096, NameRate: attempts, AddressRate: attempts, RegisterRate: attempts, CallRate: 2 * attempts,
 		}),
 		extension(account.NewSessions, account.SessionOptions{}),
 		extension(scene.New, scene.Options{Avatars: s.Index("avatars"), Scenes: s.Index("scenes"), Capacity: 1}),
