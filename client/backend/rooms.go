@@ -143,9 +143,16 @@ func (r Rooms) Leave(ctx context.Context, id, user string) error {
 	return r.act(ctx, id, "/leave", map[string]string{"user": user})
 }
 
-// Kick removes player n.
+// Kick removes player n. The user may not join again for a minute, unless you join or reserve for
+// it.
 func (r Rooms) Kick(ctx context.Context, id string, n int) error {
 	return r.act(ctx, id, "/kick", map[string]int{"n": n})
+}
+
+// KickFor is Kick for another time, of whole seconds up to a day. Zero means that the user may join
+// again at once.
+func (r Rooms) KickFor(ctx context.Context, id string, n int, d time.Duration) error {
+	return r.act(ctx, id, "/kick", map[string]int64{"n": int64(n), "ttl": int64(d / time.Second)})
 }
 
 // Lock locks a room for new members, or unlocks it.

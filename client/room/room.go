@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"switchboard/client"
 )
@@ -73,9 +74,16 @@ func (r *Room) Set(ctx context.Context, name string, value any) error {
 // a member.
 func (r *Room) Leave(ctx context.Context) error { return r.call(ctx, "room.leave", nil, nil) }
 
-// Kick removes a member, or a reserved place. Only the owner may do it.
+// Kick removes a member, or a reserved place. The user may not join again for a minute. Only the
+// owner may do it.
 func (r *Room) Kick(ctx context.Context, n int) error {
 	return r.call(ctx, "room.kick", map[string]any{"n": n}, nil)
+}
+
+// KickFor is Kick for another time, of whole seconds up to a day. Zero means that the user may join
+// again at once.
+func (r *Room) KickFor(ctx context.Context, n int, d time.Duration) error {
+	return r.call(ctx, "room.kick", map[string]any{"n": n, "ttl": int64(d / time.Second)}, nil)
 }
 
 // Lock locks the room for new members, or unlocks it. Only the owner may do it.

@@ -69,7 +69,10 @@ func (a *app) roomCommand() *cobra.Command {
 			},
 		},
 		kitCommand{use: "leave ROOM USER", short: "Ends the membership of a user", method: postCall, path: "/v1/rooms/{}/leave", args: []string{"user"}},
-		kitCommand{use: "kick ROOM N", short: "Removes player N", method: postCall, path: "/v1/rooms/{}/kick", args: []string{"n"}},
+		kitCommand{
+			use: "kick ROOM N", short: "Removes player N", method: postCall, path: "/v1/rooms/{}/kick", args: []string{"n"},
+			flags: []kitFlag{{"ttl", seconds, "how long the user may not join again; a minute without the flag"}},
+		},
 		kitCommand{use: "lock ROOM", short: "Refuses new members", method: postCall, path: "/v1/rooms/{}/lock", body: map[string]any{"locked": true}},
 		kitCommand{use: "unlock ROOM", short: "Accepts new members again", method: postCall, path: "/v1/rooms/{}/lock", body: map[string]any{"locked": false}},
 		kitCommand{use: "start ROOM", short: "Starts the game", method: postCall, path: "/v1/rooms/{}/start"},

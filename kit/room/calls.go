@@ -90,13 +90,11 @@ func (r *Rooms) handleLeave(q *http.Request) (any, error) {
 }
 
 func (r *Rooms) handleKick(q *http.Request) (any, error) {
-	var body struct {
-		N int `json:"n" required:"true"`
-	}
+	var body KickRequest
 	if err := api.DecodeBody(q, &body); err != nil {
 		return nil, err
 	}
-	return r.Kick(q.Context(), Backend, q.PathValue("room"), body.N)
+	return r.KickFor(q.Context(), Backend, q.PathValue("room"), body)
 }
 
 func (r *Rooms) handleLock(q *http.Request) (any, error) {

@@ -181,7 +181,7 @@ func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q
 		u.Counter = fieldNext
 		s := &Snapshot{ID: id, Room: *doc}
 		u.Ops = append(u.Ops, r.ops(s, place{user: a.User, nickname: q.Nickname, mark: "{n}"})...)
-		u.If = append(u.If, sameField(userField(a.User), 0))
+		u.If = append(u.If, isNew(a.User)...)
 	}
 	if owner != "" {
 		u.Ops = append(u.Ops, state.Op{Field: fieldOwner, Kind: state.Set, Value: mustJSON(owner)})

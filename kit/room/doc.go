@@ -9,9 +9,11 @@
 //	member/{n}       {"nickname","joined"}; owned by the user's clients, or leased while reserved
 //	p/{n}/*          the player's own fields, parts of member/{n}
 //	g/*              shared fields, under the rules of the mode
-//	$$user/{user}    the number of a user (escaped), part of member/{n}
+//	$$user/{user}    the number of a player (escaped), part of member/{n}
+//	$$reserved/{user}  the number of a user with a reservation, part of member/{n}
 //	$$n/{n}          the user of a number, part of member/{n}
 //	$$kicked/{n}     the user of a number that was kicked, for a minute
+//	$$barred/{user}  the number of a user that was kicked and may not join yet
 //	$$owner          the user that is named as the owner
 //	$$code           the code of a private room
 //	$$next           the last number

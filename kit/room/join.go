@@ -3,6 +3,7 @@ package room
 import (
 	"context"
 	"crypto/subtle"
+	"strconv"
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -29,8 +30,8 @@ type Joined struct {
 
 // Join makes the user of a connection a member of a room, with the connection as an owner of the
 // membership. A user that is a member keeps the number, and so does a reservation. The errors are
-// not_found, locked (also if the room has finished), bad_code, and full, whose data has `members`,
-// `reserved` and `capacity`.
+// not_found, forbidden for a user that was kicked, whose data has `until`, bad_code, locked (also
+// if the room has finished), and full, whose data has `members`, `reserved` and `capacity`.
 func (r *Rooms) Join(ctx context.Context, a Actor, q JoinRequest) (Joined, error) {
 	if err := checkText("nickname", q.Nickname, maxNickname); err != nil {
 		return Joined{}, err
@@ -89,6 +90,9 @@ func (r *Rooms) joinFirst(ctx context.Context, a Actor, q JoinRequest) (n int, e
 
 // planJoin plans a new member.
 func (r *Rooms) planJoin(s *Snapshot, a Actor, q JoinRequest) (*state.Update, error) {
+	if err := s.checkBarred(a.User); err != nil && !a.trusted {
+		return nil, err
+	}
 	if err := s.checkCode(a, q.Code); err != nil {
 		return nil, err
 	}
@@ -97,13 +101,18 @@ func (r *Rooms) planJoin(s *Snapshot, a Actor, q JoinRequest) (*state.Update, er
 	}
 	u := a.update()
 	u.Counter = fieldNext
-	u.If = []state.Condition{sameField(fieldRoom, s.Version), sameField(userField(a.User), 0)}
+	u.If = append(isNew(a.User), sameField(fieldRoom, s.Version))
 	u.Ops = r.ops(s, place{user: a.User, nickname: q.Nickname, mark: "{n}"})
+	if a.trusted {
+		s.admitAgain(u, a.User)
+	} else {
+		u.If = append(u.If, sameField(barredField(a.User), 0))
+	}
 	return u, nil
 }
 
 // planTakeReserved plans that the user takes the reserved place. It needs neither code nor place,
-// also in a locked room.
+// also in a locked room. The number moves to the field of players.
 func (r *Rooms) planTakeReserved(s *Snapshot, a Actor, m *Member, q JoinRequest) (*state.Update, error) {
 	if s.Room.Status == Finished {
 		return nil, s.admit(0)
@@ -116,6 +125,10 @@ func (r *Rooms) planTakeReserved(s *Snapshot, a Actor, m *Member, q JoinRequest)
 	u.Ops = []state.Op{{
 		Field: memberField(m.N), Kind: state.Set, Value: r.memberJSON(q.Nickname), Holder: state.UserHolder(a.User),
 		Own: state.Own, Grace: r.mode(s).Grace,
+	}, {
+		Field: userField(a.User), Kind: state.Set, Value: mustJSON(strconv.Itoa(m.N)), Parent: memberField(m.N),
+	}, {
+		Field: reservedField(a.User), Kind: state.Delete,
 	}}
 	return u, nil
 }

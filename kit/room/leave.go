@@ -15,8 +15,49 @@ type Left struct {
 	N    int    `json:"n"`
 }
 
-// kickedFor is how long a room knows which user had the number of a member that was kicked.
-const kickedFor = time.Minute
+// KickedFor is how long a room knows which user had the number of a member that was kicked, and how
+// long the user may not join again unless the kick says otherwise.
+const KickedFor = time.Minute
+
+// MaxKick is the longest time for which a kick keeps a user out.
+const MaxKick = 24 * time.Hour
+
+// KickRequest is the body of a kick.
+type KickRequest struct {
+	N int `json:"n" required:"true"`
+	// TTL is how long the user may not join again, in seconds. Nil means KickedFor.
+	TTL *int64 `json:"ttl,omitempty"`
+}
+
+// keepOut returns how long the user may not join again.
+func (q KickRequest) keepOut() (time.Duration, error) {
+	switch {
+	case q.TTL == nil:
+		return KickedFor, nil
+	case *q.TTL < 0 || *q.TTL > int64(MaxKick/time.Second):
+		return 0, wire.Errorf(wire.BadRequest, "ttl: it must be between 0 and %d seconds", int64(MaxKick/time.Second))
+	}
+	return time.Duration(*q.TTL) * time.Second, nil
+}
+
+// checkBarred returns an error if a user was kicked and may not join yet.
+func (s *Snapshot) checkBarred(user string) error {
+	until, found := s.barred[barredField(user)]
+	if !found {
+		return nil
+	}
+	return &wire.DetailedError{
+		Err:  wire.Errorf(wire.Forbidden, "room %s: the user was removed from it and may not join yet", s.ID),
+		Data: map[string]int64{"until": until},
+	}
+}
+
+// admitAgain adds to u that a user that was kicked may join again.
+func (s *Snapshot) admitAgain(u *state.Update, user string) {
+	if _, found := s.barred[barredField(user)]; found {
+		u.Ops = append(u.Ops, state.Op{Field: barredField(user), Kind: state.Delete})
+	}
+}
 
 // Leave ends the membership, or the reservation, of a user, for all of the user's devices. The
 // subscriptions of the user end, too, also those of a user that is not in the room: a repeated call
@@ -30,7 +71,7 @@ func (r *Rooms) Leave(ctx context.Context, a Actor, id, user string) (Left, erro
 		return Left{}, err
 	}
 	const why = "the user has left the room"
-	left, err := r.end(ctx, a, id, false, why, func(s *Snapshot) (*Member, error) {
+	left, err := r.end(ctx, a, id, nil, why, func(s *Snapshot) (*Member, error) {
 		m := s.of(user)
 		if m == nil {
 			return nil, wire.Errorf(wire.NotFound, "room %s: the user is not in it", id)
@@ -45,12 +86,23 @@ func (r *Rooms) Leave(ctx context.Context, a Actor, id, user string) (Left, erro
 	return left, err
 }
 
-// Kick ends the membership, or the reservation, with a number like Leave. Only the owner and the
-// backend may do it. Repeated within a minute, it ends subscriptions that are left.
+// Kick is KickFor with KickedFor.
 func (r *Rooms) Kick(ctx context.Context, a Actor, id string, n int) (Left, error) {
+	return r.KickFor(ctx, a, id, KickRequest{N: n})
+}
+
+// KickFor ends the membership, or the reservation, with a number like Leave. The user may not join
+// again for a time, unless the backend joins or reserves for it. Only the owner and the backend may
+// do it. Repeated within KickedFor, it ends subscriptions that are left.
+func (r *Rooms) KickFor(ctx context.Context, a Actor, id string, q KickRequest) (Left, error) {
+	keepOut, err := q.keepOut()
+	if err != nil {
+		return Left{}, err
+	}
+	n := q.N
 	const why = "the user was removed from the room"
 	user := "" // that was kicked before
-	left, err := r.end(ctx, a, id, true, why, func(s *Snapshot) (*Member, error) {
+	left, err := r.end(ctx, a, id, &keepOut, why, func(s *Snapshot) (*Member, error) {
 		if err := s.requireOwner(a); err != nil {
 			return nil, err
 		}
@@ -71,10 +123,10 @@ func (r *Rooms) Kick(ctx context.Context, a Actor, id string, n int) (Left, erro
 	return left, err
 }
 
-// end deletes the field of a member, with its parts, and ends the subscriptions of its user. With
-// asOwner, the store refuses it if the actor is not the owner any more, and the room remembers the
-// user.
-func (r *Rooms) end(ctx context.Context, a Actor, id string, asOwner bool, why string, find func(*Snapshot) (*Member, error)) (Left, error) {
+// end deletes the field of a member, with its parts, and ends the subscriptions of its user. kick
+// is how long a kick keeps the user out, nil for a leave. The store refuses a kick if the actor is
+// not the owner any more, and the room remembers the user.
+func (r *Rooms) end(ctx context.Context, a Actor, id string, kick *time.Duration, why string, find func(*Snapshot) (*Member, error)) (Left, error) {
 	var m *Member
 	_, _, err := r.change(ctx, a, id, func(s *Snapshot) (u *state.Update, err error) {
 		if m, err = find(s); err != nil {
@@ -83,9 +135,13 @@ func (r *Rooms) end(ctx context.Context, a Actor, id string, asOwner bool, why s
 		u = a.update()
 		u.If = []state.Condition{sameField(memberField(m.N), m.id)}
 		u.Ops = []state.Op{{Field: memberField(m.N), Kind: state.Delete}}
-		if asOwner {
-			u.If = s.withOwner(a, u.If)
-			u.Ops = append(u.Ops, state.Op{Field: kickedField(m.N), Kind: state.Set, Value: mustJSON(m.User), TTL: kickedFor})
+		if kick == nil {
+			return u, nil
+		}
+		u.If = s.withOwner(a, u.If)
+		u.Ops = append(u.Ops, state.Op{Field: kickedField(m.N), Kind: state.Set, Value: mustJSON(m.User), TTL: KickedFor})
+		if *kick > 0 {
+			u.Ops = append(u.Ops, state.Op{Field: barredField(m.User), Kind: state.Set, Value: mustJSON(m.N), TTL: *kick})
 		}
 		return u, nil
 	})

@@ -12,11 +12,13 @@ import (
 )
 
 // The names of fields of one member.
-func memberField(n int) string       { return groupMember + strconv.Itoa(n) }
-func kickedField(n int) string       { return groupKicked + strconv.Itoa(n) }
-func userField(user string) string   { return groupUser + state.Escape(user) }
-func numberMark(i int) string        { return "{n" + strconv.Itoa(i) + "}" }
-func mustJSON(v any) json.RawMessage { data, _ := json.Marshal(v); return data } // of types without errors
+func memberField(n int) string         { return groupMember + strconv.Itoa(n) }
+func kickedField(n int) string         { return groupKicked + strconv.Itoa(n) }
+func userField(user string) string     { return groupUser + state.Escape(user) }
+func reservedField(user string) string { return groupReserved + state.Escape(user) }
+func barredField(user string) string   { return groupBarred + state.Escape(user) }
+func numberMark(i int) string          { return "{n" + strconv.Itoa(i) + "}" }
+func mustJSON(v any) json.RawMessage   { data, _ := json.Marshal(v); return data } // of types without errors
 
 // place is a new member or reservation.
 type place struct {
@@ -26,22 +28,31 @@ type place struct {
 }
 
 // ops returns the operations that make a new member: the field and its two hidden parts, which end
-// with it. The user holds the field, and therefore its parts p/{n}/*.
+// with it. The user holds the field, and therefore its parts p/{n}/*. The number of a player is in
+// another field than that of a reservation: the rule of the channel lets users publish, and shows
+// them in the presence, by the field of players.
 func (r *Rooms) ops(s *Snapshot, p place) []state.Op {
+	number := userField(p.user)
 	member := state.Op{
 		Field: groupMember + p.mark, Kind: state.Set, Holder: state.UserHolder(p.user), GroupMax: s.Room.Capacity,
 	}
 	if p.reserve > 0 {
 		member.Value, member.TTL = mustJSON(memberValue{Nickname: p.nickname, Reserved: true}), p.reserve
+		number = reservedField(p.user)
 	} else {
 		member.Value = r.memberJSON(p.nickname)
 		member.Own, member.Grace = state.Own, r.mode(s).Grace
 	}
 	return []state.Op{
 		member,
-		{Field: userField(p.user), Kind: state.Set, Value: []byte(`"` + p.mark + `"`), Numbered: true, Parent: member.Field},
+		{Field: number, Kind: state.Set, Value: []byte(`"` + p.mark + `"`), Numbered: true, Parent: member.Field},
 		{Field: groupNumber + p.mark, Kind: state.Set, Value: mustJSON(p.user), Parent: member.Field},
 	}
+}
+
+// isNew returns the conditions that a user is neither a player nor has a reservation.
+func isNew(user string) []state.Condition {
+	return []state.Condition{sameField(userField(user), 0), sameField(reservedField(user), 0)}
 }
 
 // memberJSON returns the value of the field of a player that joins now.

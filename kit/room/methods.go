@@ -34,9 +34,9 @@ func (r *Rooms) methods() map[string]session.Method {
 		"room.leave": method(func(ctx context.Context, a Actor, q roomRequest) (Left, error) { return r.Leave(ctx, a, q.Room, "") }),
 		"room.kick": method(func(ctx context.Context, a Actor, q struct {
 			roomRequest
-			N int `json:"n" required:"true"`
+			KickRequest
 		}) (Left, error) {
-			return r.Kick(ctx, a, q.Room, q.N)
+			return r.KickFor(ctx, a, q.Room, q.KickRequest)
 		}),
 		"room.lock": method(func(ctx context.Context, a Actor, q struct {
 			roomRequest

@@ -85,8 +85,9 @@ func (r *Rooms) quick(ctx context.Context, q QuickRequest, e entrance) (Joined, 
 }
 
 // isClosed reports whether a join failed because of its room, so that another one must be tried.
+// Forbidden means that the user was kicked.
 func isClosed(err error) bool {
-	return refused(err, wire.Full, wire.Locked, wire.NotFound, wire.BadCode)
+	return refused(err, wire.Full, wire.Locked, wire.NotFound, wire.BadCode, wire.Forbidden)
 }
 
 // refused reports whether err is one of the codes.

@@ -78,8 +78,9 @@ func TestRepeatedEnd(t *testing.T) {
 		// A user that has joined again is not harmed by a repeated kick.
 		c := b.At(0).Connect(t, "cat", nil)
 		w.join(clientroom.New(c), "a", 3)
+		atOnce := int64(0)
 		for range 2 {
-			if _, err := r.Kick(ctx, room.Backend, "a", 3); err != nil {
+			if _, err := r.KickFor(ctx, room.Backend, "a", room.KickRequest{N: 3, TTL: &atOnce}); err != nil {
 				w.refused(err, wire.NotFound)
 				break
 			}

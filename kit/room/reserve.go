@@ -23,8 +23,9 @@ type Reservation struct {
 }
 
 // Reserve takes places for several users, all or nothing. A place that is reserved counts as taken,
-// and its user keeps the number at join. Users that are members keep their number; those that have
-// a reservation keep it for the new time. The errors are not_found, locked and full.
+// and its user keeps the number at join. A user that was kicked may join again. Users that are
+// members keep their number; those that have a reservation keep it for the new time. The errors are
+// not_found, locked and full.
 func (r *Rooms) Reserve(ctx context.Context, id string, q ReserveRequest) (Reservation, error) {
 	users, err := q.check()
 	if err != nil {
@@ -44,7 +45,8 @@ func (r *Rooms) Reserve(ctx context.Context, id string, q ReserveRequest) (Reser
 			m := s.of(user)
 			if m == nil {
 				fresh = append(fresh, user)
-				u.If = append(u.If, sameField(userField(user), 0))
+				u.If = append(u.If, isNew(user)...)
+				s.admitAgain(u, user)
 				continue
 			}
 			numbers[user] = m.N

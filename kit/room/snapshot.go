@@ -16,16 +16,18 @@ import (
 
 // The names of fields.
 const (
-	fieldRoom   = "$room"
-	fieldOwner  = "$$owner"
-	fieldCode   = "$$code"
-	fieldNext   = "$$next"
-	groupMember = "member/"
-	groupUser   = "$$user/"
-	groupNumber = "$$n/"
-	groupKicked = "$$kicked/"
-	groupPlayer = "p/"
-	groupShared = "g/"
+	fieldRoom     = "$room"
+	fieldOwner    = "$$owner"
+	fieldCode     = "$$code"
+	fieldNext     = "$$next"
+	groupMember   = "member/"
+	groupUser     = "$$user/"
+	groupReserved = "$$reserved/"
+	groupNumber   = "$$n/"
+	groupKicked   = "$$kicked/"
+	groupBarred   = "$$barred/"
+	groupPlayer   = "p/"
+	groupShared   = "g/"
 )
 
 // channelPrefix is the prefix of the channels of rooms.
@@ -52,8 +54,9 @@ type Snapshot struct {
 	// room. Both are for the backend only.
 	OwnerUser, Code string
 
-	ownerID, nextID int64          // ids of $$owner and $$next, 0 if absent
-	kicked          map[int]string // users by number, for kickedFor
+	ownerID, nextID int64            // ids of $$owner and $$next, 0 if absent
+	kicked          map[int]string   // users by number, for KickedFor
+	barred          map[string]int64 // until when users may not join, Unix ms, by the names of the fields
 }
 
 // Member is a player of a room, or a reservation.
@@ -139,12 +142,12 @@ func (r *Rooms) read(ctx context.Context, ids ...string) ([]*Snapshot, error) {
 }
 
 // readFor returns a room without its members and owner, and the number of a user in it, 0 if it is
-// not a member. The cost does not depend on the number of members.
+// neither a member nor has a reservation. The cost does not depend on the number of members.
 func (r *Rooms) readFor(ctx context.Context, id, user string) (s *Snapshot, n int, err error) {
 	if err := checkID(id); err != nil {
 		return nil, 0, err
 	}
-	names := []string{fieldRoom, fieldCode, userField(user)}
+	names := []string{fieldRoom, fieldCode, userField(user), reservedField(user), barredField(user)}
 	page := r.host.ReadStates(ctx, []queue.StateRead{{Channel: Channel(id), Fields: names}})[0]
 	s, err = newSnapshot(id, page, queue.Outcome[queue.StatePage]{Value: queue.StatePage{ID: page.Value.ID}})
 	if err == nil && s == nil {
@@ -154,14 +157,14 @@ func (r *Rooms) readFor(ctx context.Context, id, user string) (s *Snapshot, n in
 		return nil, 0, err
 	}
 	for _, f := range page.Value.Fields {
-		if f.Name == userField(user) {
+		if f.Name == userField(user) || f.Name == reservedField(user) {
 			n, err = parseNumber(f)
 		}
 	}
 	return s, n, err
 }
 
-// parseNumber returns the number in $$user/{user}.
+// parseNumber returns the number in $$user/{user} or $$reserved/{user}.
 func parseNumber(f queue.NamedField) (n int, err error) {
 	var text string
 	if err = json.Unmarshal(f.Value, &text); err == nil {
@@ -230,6 +233,12 @@ func (s *Snapshot) setField(f queue.NamedField) (err error) {
 	case fieldNext:
 		s.nextID = f.ID
 	default:
+		if strings.HasPrefix(f.Name, groupBarred) {
+			if s.barred == nil {
+				s.barred = map[string]int64{}
+			}
+			s.barred[f.Name] = f.Until()
+		}
 		if number, found := strings.CutPrefix(f.Name, groupNumber); found {
 			n, _ := strconv.Atoi(number)
 			if m := s.member(n); m != nil {

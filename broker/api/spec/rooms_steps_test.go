@@ -41,7 +41,7 @@ var roomSteps = []step{
 	// The end of memberships and of the room.
 	{op: "patchRoom", path: "arena", body: `{"owner":2}`},
 	{op: "lockRoom", path: "arena", body: `{"locked":false}`},
-	{op: "kickMember", path: "arena", body: `{"n":1}`},
+	{op: "kickMember", path: "arena", body: `{"n":1,"ttl":60}`},
 	{op: "kickMember", path: "arena", body: `{"n":99}`, status: 404, code: "not_found"},
 	{op: "leaveRoom", path: "arena", body: `{"user":"alice"}`},
 	{op: "leaveRoom", path: "arena", body: `{"user":"alice"}`, status: 404, code: "not_found"},
