@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -27,6 +28,27 @@ func (m Match) Met(version int64) bool {
 		return version == 0
 	}
 	return true
+}
+
+// Removed is the answer to the DELETE of a document that leaves nothing.
+type Removed struct {
+	ID      string `json:"id,omitempty"` // of a room
+	Deleted bool   `json:"deleted"`      // there was one
+}
+
+// Removed returns the answer to a DELETE whose error is err. A document that is not there is
+// deleted already, unless the condition asks for one: so a repeated call has the status of the
+// first.
+func (m Match) Removed(err error) (Removed, error) {
+	switch e, refused := errors.AsType[*wire.Error](err); {
+	case err == nil:
+		return Removed{Deleted: true}, nil
+	case !refused || e.Code != wire.NotFound:
+		return Removed{}, err
+	case m.Version != 0 || m.Exists:
+		return Removed{}, wire.Errorf(wire.Conflict, "%s", e.Message)
+	}
+	return Removed{}, nil
 }
 
 // ParseMatch returns the condition of a request, or a bad_request error. If-Match is a version, in
@@ -56,13 +78,19 @@ func ParseMatch(h http.Header) (m Match, err error) {
 	return m, nil
 }
 
-// IfMatch returns the version that If-Match asks for, see [ParseMatch]. 0 means any: there is no
-// If-Match, or it is *. It is for calls that change only what exists, so that * is met wherever
-// the call is possible. For the same reason the error of If-None-Match is bad_request.
-func IfMatch(h http.Header) (version int64, err error) {
+// MatchExisting is ParseMatch for calls that change only what exists, so that the error of
+// If-None-Match is bad_request.
+func MatchExisting(h http.Header) (Match, error) {
 	m, err := ParseMatch(h)
 	if err == nil && m.Absent {
 		err = wire.Errorf(wire.BadRequest, "If-None-Match: this call changes only what exists")
 	}
+	return m, err
+}
+
+// IfMatch returns the version that If-Match asks for, see [MatchExisting]. 0 means any: there is no
+// If-Match, or it is *, which is met wherever the call is possible.
+func IfMatch(h http.Header) (version int64, err error) {
+	m, err := MatchExisting(h)
 	return m.Version, err
 }

@@ -91,7 +91,7 @@ func (a Accounts) Restore(ctx context.Context, id string) (account.Account, erro
 
 // change makes a call whose repetition changes nothing.
 func (a Accounts) change(ctx context.Context, id, action string) (changed account.Account, err error) {
-	err = a.Call(ctx, Request{Method: http.MethodPost, Path: accountPath(id, action), Repeatable: true}, &changed)
+	err = a.Call(ctx, Request{Method: http.MethodPost, Path: accountPath(id, action)}, &changed)
 	return changed, err
 }
 
@@ -128,16 +128,20 @@ func (s Sessions) Get(ctx context.Context, user string) (Session, error) {
 }
 
 // Put replaces the session of a user with data, encoded as JSON. A ttl of 0 means an hour. A
-// version other than 0 is the one that the session must have.
+// version other than 0 is the one that the session must have; see also Absent and Exists.
 func (s Sessions) Put(ctx context.Context, user string, data any, ttl time.Duration, version int64) (put Session, err error) {
+	body, err := json.Marshal(data) // nil is the document null
+	if err != nil {
+		return put, err
+	}
 	err = s.Call(ctx, Request{
-		Method: http.MethodPut, Path: sessionPath(user), Query: values("ttl", number(int64(ttl/time.Second))), Body: data,
-		Header: ifMatch(version), Repeatable: version == 0,
+		Method: http.MethodPut, Path: sessionPath(user), Query: values("ttl", number(int64(ttl/time.Second))), Body: json.RawMessage(body),
+		Header: condition(version),
 	}, &put)
 	return put, err
 }
 
-// Delete ends the session of a user.
-func (s Sessions) Delete(ctx context.Context, user string) error {
-	return s.Call(ctx, Request{Method: http.MethodDelete, Path: sessionPath(user), Repeatable: true}, nil)
+// Delete ends the session of a user. A version is the one that it must have.
+func (s Sessions) Delete(ctx context.Context, user string, version ...int64) error {
+	return s.Call(ctx, Request{Method: http.MethodDelete, Path: sessionPath(user), Header: condition(version...)}, nil)
 }

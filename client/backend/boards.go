@@ -52,7 +52,7 @@ func (b Boards) List(ctx context.Context, p PageQuery) (BoardPage, error) {
 
 // Submit submits a score. A submission with an Operation can be repeated.
 func (b Boards) Submit(ctx context.Context, name string, s Score) (r board.Result, err error) {
-	err = b.Call(ctx, Request{Method: http.MethodPost, Path: boardPath(name, "/scores"), Body: s, Repeatable: s.Operation != ""}, &r)
+	err = b.Call(ctx, Request{Method: http.MethodPost, Path: boardPath(name, "/scores"), Body: s}, &r)
 	return r, err
 }
 

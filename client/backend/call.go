@@ -11,6 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"switchboard/client"
@@ -32,8 +35,9 @@ type Request struct {
 	Header http.Header
 	Body   any           // encoded as JSON; nil means none
 	Wait   time.Duration // how long the broker may wait before it answers, in addition to Options.Timeout
-	// Repeatable says that a second execution changes nothing. Calls with GET, and calls of which no
-	// instance has received anything, are repeated in any case.
+	// Repeatable says that a second execution changes nothing. Calls with GET, those that the API
+	// describes as repeatable, and calls of which no instance has received anything, are repeated in
+	// any case.
 	Repeatable bool
 }
 
@@ -47,7 +51,6 @@ func (c *Client) Call(ctx context.Context, r Request, into any) error {
 			return fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
 		}
 	}
-	repeatable := r.Repeatable || r.Method == http.MethodGet
 	delay, end := firstDelay, time.Now().Add(max(0, c.opts.RetryFor))
 	for attempt := 1; ; attempt++ {
 		at := c.at.Load()
@@ -55,7 +58,7 @@ func (c *Client) Call(ctx context.Context, r Request, into any) error {
 		if err == nil {
 			return decode(r, answer, into)
 		}
-		again, elsewhere := retry(err, repeatable)
+		again, elsewhere := retry(err, r.mayRepeat(body))
 		if elsewhere {
 			c.at.CompareAndSwap(at, at+1)
 		}
@@ -76,6 +79,25 @@ func (c *Client) Call(ctx context.Context, r Request, into any) error {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// Special versions of the calls that take one.
+const (
+	Absent int64 = -1 // there must be no document
+	Exists int64 = -2 // there must be a document, of any version
+)
+
+// condition returns the header that asks for a version, nil for 0 or none.
+func condition(version ...int64) http.Header {
+	switch {
+	case len(version) == 0 || version[0] == 0:
+		return nil
+	case version[0] == Absent:
+		return http.Header{"If-None-Match": {"*"}}
+	case version[0] == Exists:
+		return http.Header{"If-Match": {"*"}}
+	}
+	return http.Header{"If-Match": {strconv.Quote(strconv.FormatInt(version[0], 10))}}
 }
 
 // once makes one attempt.
@@ -140,6 +162,45 @@ func retry(err error, repeatable bool) (again, elsewhere bool) {
 		return repeatable, repeatable
 	}
 	return false, false
+}
+
+// repeatRule says when a call may be made again after its answer was lost.
+type repeatRule struct {
+	method, path string   // * in the path stands for any name
+	with         []string // the body must have one of these members; nil means that it need not
+	unless       []string // headers, and members of the body, that the call must not have
+}
+
+// mayRepeat reports whether a second execution of the call changes nothing. body is its JSON.
+func (r *Request) mayRepeat(body []byte) bool {
+	if r.Repeatable || r.Method == http.MethodGet {
+		return true
+	}
+	segments := strings.Split(r.Path, "/")
+	i := slices.IndexFunc(repeats, func(rule repeatRule) bool {
+		return rule.method == r.Method && slices.EqualFunc(strings.Split(rule.path, "/"), segments, func(want, got string) bool { return want == got || want == "*" })
+	})
+	if i < 0 {
+		return false
+	}
+	rule := &repeats[i]
+	has := func(name string) bool { return r.Header.Get(name) != "" || hasMember(body, name) }
+	return (rule.with == nil || slices.ContainsFunc(rule.with, has)) && !slices.ContainsFunc(rule.unless, has)
+}
+
+// hasMember reports whether a body has a member that is not empty. A batch has it if all of its
+// messages have it.
+func hasMember(body []byte, name string) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return false
+	}
+	var messages []json.RawMessage
+	if json.Unmarshal(members["messages"], &messages) == nil && len(messages) > 0 {
+		return !slices.ContainsFunc(messages, func(m json.RawMessage) bool { return !hasMember(m, name) })
+	}
+	value := string(members[name])
+	return value != "" && value != "null" && value != `""`
 }
 
 // afterOf returns the delay that the broker asks for. It is at most 10 s, so that a wrong number

@@ -52,10 +52,11 @@ type ResourcePage struct {
 
 func holdPath(resource, rest string) string { return "/v1/holds/" + url.PathEscape(resource) + rest }
 
-// Put creates or changes a resource. A version other than 0 is the one that it must have.
+// Put creates or changes a resource. A version other than 0 is the one that it must have; see also
+// Absent and Exists.
 func (h Holds) Put(ctx context.Context, resource string, s ResourceSettings, version int64) (r hold.Resource, err error) {
 	err = h.Call(ctx, Request{
-		Method: http.MethodPut, Path: holdPath(resource, ""), Body: s, Header: ifMatch(version), Repeatable: version == 0,
+		Method: http.MethodPut, Path: holdPath(resource, ""), Body: s, Header: condition(version),
 	}, &r)
 	return r, err
 }
@@ -76,14 +77,14 @@ func (h Holds) Query(ctx context.Context, resources []string) ([]*hold.Resource,
 		Resources []*hold.Resource `json:"resources"`
 	}
 	body := map[string][]string{"resources": resources}
-	err := h.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/holds/query", Body: body, Repeatable: true}, &answer)
+	err := h.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/holds/query", Body: body}, &answer)
 	return answer.Resources, err
 }
 
 // Delete removes a resource with its holds and sales. A version other than 0 is the one that it
 // must have.
 func (h Holds) Delete(ctx context.Context, resource string, version int64) error {
-	return h.Call(ctx, Request{Method: http.MethodDelete, Path: holdPath(resource, ""), Header: ifMatch(version)}, nil)
+	return h.Call(ctx, Request{Method: http.MethodDelete, Path: holdPath(resource, ""), Header: condition(version)}, nil)
 }
 
 // Take holds all of the places, or none. A call with an ID can be repeated.
@@ -97,7 +98,7 @@ func (h Holds) Sell(ctx context.Context, resource string, p Places) (hold.Hold, 
 }
 
 func (h Holds) places(ctx context.Context, resource, path string, p Places) (made hold.Hold, err error) {
-	err = h.Call(ctx, Request{Method: http.MethodPost, Path: holdPath(resource, path), Body: p, Repeatable: p.ID != ""}, &made)
+	err = h.Call(ctx, Request{Method: http.MethodPost, Path: holdPath(resource, path), Body: p}, &made)
 	return made, err
 }
 
@@ -106,25 +107,33 @@ func (h Holds) Get(ctx context.Context, resource, id string) (hold.Hold, error) 
 	return get[hold.Hold](ctx, h.Client, holdPath(resource, "/holds/"+url.PathEscape(id)), nil)
 }
 
+// HoldChange has the options of a change of a hold.
+type HoldChange struct {
+	Durable bool `json:"durable"` // the answer waits until a replica has the change
+}
+
 // Renew makes a hold last for its hold time from now on.
-func (h Holds) Renew(ctx context.Context, resource, id string) (hold.Hold, error) {
-	return h.change(ctx, resource, id, "renew")
+func (h Holds) Renew(ctx context.Context, resource, id string, o ...HoldChange) (hold.Hold, error) {
+	return h.change(ctx, resource, id, "renew", o)
 }
 
 // Confirm turns a hold into a sale. Confirming it again changes nothing. The code of the error is
 // client.Expired if it has ended.
-func (h Holds) Confirm(ctx context.Context, resource, id string) (hold.Hold, error) {
-	return h.change(ctx, resource, id, "confirm")
+func (h Holds) Confirm(ctx context.Context, resource, id string, o ...HoldChange) (hold.Hold, error) {
+	return h.change(ctx, resource, id, "confirm", o)
 }
 
 // Release ends a hold or a sale. Releasing it again changes nothing.
-func (h Holds) Release(ctx context.Context, resource, id string) (hold.Hold, error) {
-	return h.change(ctx, resource, id, "release")
+func (h Holds) Release(ctx context.Context, resource, id string, o ...HoldChange) (hold.Hold, error) {
+	return h.change(ctx, resource, id, "release", o)
 }
 
-func (h Holds) change(ctx context.Context, resource, id, action string) (changed hold.Hold, err error) {
-	path := holdPath(resource, "/holds/"+url.PathEscape(id)+"/"+action)
-	err = h.Call(ctx, Request{Method: http.MethodPost, Path: path, Repeatable: true}, &changed)
+func (h Holds) change(ctx context.Context, resource, id, action string, o []HoldChange) (changed hold.Hold, err error) {
+	r := Request{Method: http.MethodPost, Path: holdPath(resource, "/holds/"+url.PathEscape(id)+"/"+action)}
+	if len(o) > 0 {
+		r.Body = o[0]
+	}
+	err = h.Call(ctx, r, &changed)
 	return changed, err
 }
 

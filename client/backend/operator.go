@@ -181,6 +181,6 @@ type FieldRight struct {
 
 // Check explains what a client may do on a channel. A bad token is no error, see Rights.Error.
 func (c *Client) Check(ctx context.Context, q CheckQuery) (r Rights, err error) {
-	err = c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/check", Body: q, Repeatable: true}, &r)
+	err = c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/check", Body: q}, &r)
 	return r, err
 }

@@ -127,7 +127,7 @@ func (c *Client) Push(ctx context.Context, p Push) (Results, error) {
 	var answer struct {
 		Results Results `json:"results"`
 	}
-	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/push", Body: p, Repeatable: p.Key != ""}, &answer)
+	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/push", Body: p}, &answer)
 	if stored, ok := errors.AsType[*storedError](err); ok {
 		return stored.results, stored.refusal
 	}
@@ -151,15 +151,11 @@ func (o Outcome) Err() error {
 // Batch pushes up to 1000 messages. Pushes to one target keep their order, and a refused one stops
 // no other. A batch whose messages all have a Key is repeated after a 503.
 func (c *Client) Batch(ctx context.Context, messages []Push) ([]Outcome, error) {
-	keys := true
-	for i := range messages {
-		keys = keys && messages[i].Key != ""
-	}
 	var answer struct {
 		Results []Outcome `json:"results"`
 	}
 	body := map[string]any{"messages": messages}
-	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/push/batch", Body: body, Repeatable: keys}, &answer)
+	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/push/batch", Body: body}, &answer)
 	return answer.Results, err
 }
 
@@ -173,7 +169,7 @@ func (c *Client) Notify(ctx context.Context, channels, clients []string) error {
 	if len(clients) > 0 {
 		body["clients"] = clients
 	}
-	return c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/notify", Body: body, Repeatable: true}, nil)
+	return c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/notify", Body: body}, nil)
 }
 
 // Reply answers a request of a client. data is encoded as JSON. The error has the code

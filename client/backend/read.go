@@ -13,7 +13,7 @@ import (
 
 // PageQuery selects a page of a list.
 type PageQuery struct {
-	Prefix string // only names that begin with it, where the list has names
+	Prefix string // only names that begin with it; other lists than Channels and State refuse it
 	Cursor string // that of the page before; "" for the first page
 	Limit  int    // 1 to 1000. Zero means 100
 }
@@ -176,6 +176,6 @@ func (c *Client) QueryState(ctx context.Context, channels, fields []string) ([]C
 		Channels []ChannelFields `json:"channels"`
 	}
 	body := map[string][]string{"channels": channels, "fields": fields}
-	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/state/query", Body: body, Repeatable: true}, &answer)
+	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/state/query", Body: body}, &answer)
 	return answer.Channels, err
 }

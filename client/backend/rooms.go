@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"switchboard/client/room"
@@ -92,7 +91,7 @@ func roomPath(id, rest string) string { return "/v1/rooms/" + url.PathEscape(id)
 // Create creates a room. A repeated call with the same ID has the code client.Conflict, and with
 // the same Key it returns the same room.
 func (r Rooms) Create(ctx context.Context, n NewRoom) (created Room, err error) {
-	err = r.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/rooms", Body: n, Repeatable: n.Key != ""}, &created)
+	err = r.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/rooms", Body: n}, &created)
 	return created, err
 }
 
@@ -109,7 +108,7 @@ func (r Rooms) Patch(ctx context.Context, id string, p RoomPatch) (changed Room,
 
 // Delete ends a room. A version other than 0 is the one that it must have.
 func (r Rooms) Delete(ctx context.Context, id string, version int64) error {
-	return r.Call(ctx, Request{Method: http.MethodDelete, Path: roomPath(id, ""), Header: ifMatch(version)}, nil)
+	return r.Call(ctx, Request{Method: http.MethodDelete, Path: roomPath(id, ""), Header: condition(version)}, nil)
 }
 
 // Reserve reserves places for all of the users, or for none, and returns their numbers. A ttl of 0
@@ -187,7 +186,7 @@ func (r Rooms) Query(ctx context.Context, ids []string) ([]Room, error) {
 		Rooms []Room `json:"rooms"`
 	}
 	body := map[string][]string{"rooms": ids}
-	err := r.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/rooms/query", Body: body, Repeatable: true}, &answer)
+	err := r.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/rooms/query", Body: body}, &answer)
 	return answer.Rooms, err
 }
 
@@ -203,12 +202,4 @@ func (r Rooms) Count(ctx context.Context, q RoomCount) (int, error) {
 // Of returns a page of the rooms that a user is in.
 func (r Rooms) Of(ctx context.Context, user string, p PageQuery) (room.MinePage, error) {
 	return get[room.MinePage](ctx, r.Client, "/v1/users/"+url.PathEscape(user)+"/rooms", p.values())
-}
-
-// ifMatch returns the header that asks for a version, nil for 0.
-func ifMatch(version int64) http.Header {
-	if version == 0 {
-		return nil
-	}
-	return http.Header{"If-Match": {strconv.Quote(strconv.FormatInt(version, 10))}}
 }

@@ -87,9 +87,10 @@ func (s Scenes) PatchAvatar(ctx context.Context, id string, p AvatarPatch) (a sc
 	return a, err
 }
 
-// DeleteAvatar marks an avatar as deleted, and takes it out of its scene.
-func (s Scenes) DeleteAvatar(ctx context.Context, id string) error {
-	return s.Call(ctx, Request{Method: http.MethodDelete, Path: avatarPath(id, ""), Repeatable: true}, nil)
+// DeleteAvatar marks an avatar as deleted, and takes it out of its scene. A version is the one that
+// it must have.
+func (s Scenes) DeleteAvatar(ctx context.Context, id string, version ...int64) error {
+	return s.Call(ctx, Request{Method: http.MethodDelete, Path: avatarPath(id, ""), Header: condition(version...)}, nil)
 }
 
 // Move brings an avatar into a scene. from is the scene that it must be in, "" for none, or nil for
@@ -106,7 +107,7 @@ func (s Scenes) Move(ctx context.Context, avatar, to string, from *string) (a sc
 
 // Leave takes an avatar out of its scene.
 func (s Scenes) Leave(ctx context.Context, avatar string) error {
-	return s.Call(ctx, Request{Method: http.MethodDelete, Path: avatarPath(avatar, "/scene"), Repeatable: true}, nil)
+	return s.Call(ctx, Request{Method: http.MethodDelete, Path: avatarPath(avatar, "/scene")}, nil)
 }
 
 // Create creates a scene. The code of the error is client.Conflict if its name is taken in the
@@ -126,6 +127,11 @@ func (s Scenes) List(ctx context.Context, world, status string, p PageQuery) (Sc
 	return get[ScenePage](ctx, s.Client, "/v1/scenes", v)
 }
 
+// Named returns the scene of a world with a name, and its avatars.
+func (s Scenes) Named(ctx context.Context, world, name string) (scene.View, error) {
+	return get[scene.View](ctx, s.Client, "/v1/scenes", values("world", world, "name", name))
+}
+
 // Get returns a scene with its avatars.
 func (s Scenes) Get(ctx context.Context, id string) (scene.View, error) {
 	return get[scene.View](ctx, s.Client, scenePath(id), nil)
@@ -137,7 +143,8 @@ func (s Scenes) Patch(ctx context.Context, id string, p ScenePatch) (changed sce
 	return changed, err
 }
 
-// Delete marks a scene as deleted. Its avatars are in no scene then.
-func (s Scenes) Delete(ctx context.Context, id string) error {
-	return s.Call(ctx, Request{Method: http.MethodDelete, Path: scenePath(id), Repeatable: true}, nil)
+// Delete marks a scene as deleted. Its avatars are in no scene then. A version is the one that it
+// must have.
+func (s Scenes) Delete(ctx context.Context, id string, version ...int64) error {
+	return s.Call(ctx, Request{Method: http.MethodDelete, Path: scenePath(id), Header: condition(version...)}, nil)
 }

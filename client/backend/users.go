@@ -66,7 +66,7 @@ func (c *Client) Online(ctx context.Context, users ...string) (map[string]bool, 
 		} `json:"users"`
 	}
 	body := map[string][]string{"users": users}
-	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/users/query", Body: body, Repeatable: true}, &answer)
+	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/users/query", Body: body}, &answer)
 	online := make(map[string]bool, len(answer.Users))
 	for _, u := range answer.Users {
 		online[u.User] = u.Online

@@ -2,6 +2,7 @@ package js_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +58,38 @@ func checkCalls(t *testing.T, path string) {
 	}
 	for _, problem := range problems {
 		t.Error(problem)
+	}
+	checkResults(t, calls)
+}
+
+// ignored are the methods that return nothing of their answer.
+var ignored = map[string]bool{
+	"Backend.notify": true, "Backend.reply": true, "Kit.deleteRoom": true, "Kit.leaveRoom": true, "Kit.kick": true, "Kit.operateRoom": true,
+	"Kit.deleteResource": true, "Kit.deleteSession": true,
+}
+
+// checkResults compares the types of the results of the methods with the OpenAPI document.
+func checkResults(t *testing.T, calls []apicheck.Call) {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	module, err := apicheck.TypeScript(calls, filepath.Join(here, "src/server/index.js"), ignored, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf(`{"extends":%q,"include":["*.ts"],"compilerOptions":{"rootDir":"/","typeRoots":[%q]}}`,
+		filepath.Join(here, "tsconfig.test.json"), filepath.Join(here, "node_modules/@types"))
+	for name, text := range map[string]string{"results.ts": module, "tsconfig.json": config, "package.json": `{"type":"module"}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "node_modules/.bin/tsc", "-p", dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the types of results differ from the document: %v\n%s", err, out)
 	}
 }
 

@@ -1,16 +1,17 @@
-// Package apicheck compares the calls that a client of the HTTP API can make with the OpenAPI
-// document of the broker. It is for tests.
+// Package apicheck compares the clients of the HTTP API with the OpenAPI document of the broker. It
+// is for tests. Each client has a test that calls all of its methods and passes to [Compare] what
+// they have sent, whether they have repeated the call after its answer was lost, and what they have
+// returned.
 package apicheck
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"switchboard/broker/api/spec"
 )
 
 // Call is a request that a method of a client has made.
@@ -18,136 +19,172 @@ type Call struct {
 	By     string // the method of the client
 	Method string // such as GET
 	Target string // the path and the query
+	Header http.Header
+	Body   json.RawMessage // empty for none
+	// Repeated says that the client has made the call again after its answer was lost.
+	Repeated bool
 }
 
-// operation is a call that the document describes.
-type operation struct {
-	id, method string
-	path       []string        // the segments of the path; "" for a parameter
-	query      map[string]bool // names
-}
-
-// Compare returns what is wrong with the calls: operations for API keys that none of them makes,
-// and paths and query parameters that the document does not have.
+// Compare returns what is wrong with the calls: what the document does not have, calls that are
+// repeated although they must not be, or not repeated although they may, and operations for API
+// keys, parameters, conditions and members of bodies that none of the calls has.
 func Compare(calls []Call) (problems []string, err error) {
-	operations, err := read()
+	c, err := compareEach(calls)
 	if err != nil {
 		return nil, err
 	}
-	missing := map[string]bool{}
-	for _, o := range operations {
-		missing[o.id] = true
-	}
-	for _, c := range calls {
-		target, err := url.Parse(c.Target)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.By, err)
-		}
-		o := find(operations, c.Method, target.Path)
-		if o == nil {
-			problems = append(problems, fmt.Sprintf("%s calls %s %s, which is no operation for API keys", c.By, c.Method, target.Path))
+	for _, o := range c.document.operations {
+		if !o.keyed {
 			continue
 		}
-		delete(missing, o.id)
-		for name := range target.Query() {
-			if !o.query[name] {
-				problems = append(problems, fmt.Sprintf("%s sends the parameter %q, which %s does not have", c.By, name, o.id))
-			}
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(missing)) {
-		problems = append(problems, "no method calls "+id)
-	}
-	return problems, nil
-}
-
-// find returns the operation of a path, like [http.ServeMux]: the one with the most literal
-// segments. A %2F in the path counts as a slash, so a client's full id fits {user}/{client}.
-func find(operations []operation, method, path string) (best *operation) {
-	segments := strings.Split(path, "/")
-	literals := -1
-	for i := range operations {
-		o := &operations[i]
-		if o.method != method || len(o.path) != len(segments) {
+		if !c.made[o.id] {
+			c.problem("no method calls %s", o.id)
 			continue
 		}
-		n := 0
-		for k, want := range o.path {
-			if want != "" && want != segments[k] {
-				n = -1
-				break
-			}
-			if want != "" {
-				n++
+		for _, name := range slices.Sorted(maps.Keys(o.query)) {
+			c.require(o, "query", name)
+		}
+		for _, name := range o.conditions {
+			if !c.sent[mark(o, "body", "/version")] { // the same condition
+				c.require(o, "header", name)
 			}
 		}
-		if n > literals {
-			best, literals = o, n
+		for _, path := range c.document.paths(o.body, "") {
+			c.require(o, "body", path)
 		}
 	}
-	return best
+	return c.problems, nil
 }
 
-// parameter is a parameter in the document, or a reference to one.
-type parameter struct{ Ref, Name, In string }
-
-func (p *parameter) UnmarshalJSON(text []byte) error {
-	var members struct {
-		Ref  string `json:"$ref"`
-		Name string `json:"name"`
-		In   string `json:"in"`
-	}
-	err := json.Unmarshal(text, &members)
-	*p = parameter(members)
-	return err
-}
-
-// read returns the operations of the document that need an API key.
-func read() (operations []operation, err error) {
-	text, err := spec.OpenAPIJSON()
+// CompareEach is Compare for a client that does not have all calls.
+func CompareEach(calls []Call) (problems []string, err error) {
+	c, err := compareEach(calls)
 	if err != nil {
 		return nil, err
 	}
-	var document struct {
-		Paths map[string]map[string]struct {
-			OperationID string                `json:"operationId"`
-			Security    []map[string][]string `json:"security"`
-			Parameters  []parameter           `json:"parameters"`
-		} `json:"paths"`
-		Components struct {
-			Parameters map[string]parameter `json:"parameters"`
-		} `json:"components"`
+	return c.problems, nil
+}
+
+// comparison is a comparison of calls.
+type comparison struct {
+	document *document
+	problems []string
+	made     map[string]bool // operations
+	sent     map[string]bool // what calls had, see mark
+}
+
+func (c *comparison) problem(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Sprintf(format, args...))
+}
+
+// mark returns the key of sent for a parameter, a header or a member of the body.
+func mark(o *operation, kind, name string) string { return o.id + " " + kind + " " + name }
+
+// require reports what no call of the operation has.
+func (c *comparison) require(o *operation, kind, name string) {
+	if !c.sent[mark(o, kind, name)] {
+		c.problem("no method sends %s %s of %s", kind, strings.TrimPrefix(name, "/"), o.id)
 	}
-	if err := json.Unmarshal(text, &document); err != nil {
+}
+
+// compareEach compares each of the calls.
+func compareEach(calls []Call) (*comparison, error) {
+	d, err := read()
+	if err != nil {
 		return nil, err
 	}
-	for path, item := range document.Paths {
-		for method, node := range item {
-			if !slices.ContainsFunc(node.Security, func(s map[string][]string) bool { _, keyed := s["apiKey"]; return keyed }) {
-				continue
-			}
-			o := operation{id: node.OperationID, method: strings.ToUpper(method), query: map[string]bool{}}
-			for segment := range strings.SplitSeq(path, "/") {
-				if strings.HasPrefix(segment, "{") {
-					segment = ""
-				} else if segment == "" && len(o.path) > 0 {
-					return nil, fmt.Errorf("%s: an empty segment", path)
-				}
-				o.path = append(o.path, segment)
-			}
-			for _, p := range node.Parameters {
-				if p.Ref != "" {
-					p = document.Components.Parameters[p.Ref[strings.LastIndexByte(p.Ref, '/')+1:]]
-				}
-				if p.In == "query" {
-					o.query[p.Name] = true
-				}
-			}
-			operations = append(operations, o)
+	c := &comparison{document: d, made: map[string]bool{}, sent: map[string]bool{}}
+	for i := range calls {
+		if err := c.compare(&calls[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", calls[i].By, err)
 		}
 	}
-	if len(operations) == 0 {
-		return nil, fmt.Errorf("the document has no operations for API keys")
+	return c, nil
+}
+
+// compare compares one call.
+func (c *comparison) compare(call *Call) error {
+	target, err := url.Parse(call.Target)
+	if err != nil {
+		return err
 	}
-	return operations, nil
+	o := c.document.find(call.Method, target.Path)
+	if o == nil {
+		c.problem("%s calls %s %s, which is no operation", call.By, call.Method, target.Path)
+		return nil
+	}
+	c.made[o.id] = true
+	for name := range target.Query() {
+		if !o.query[name] {
+			c.problem("%s sends the parameter %q, which %s does not have", call.By, name, o.id)
+		}
+		c.sent[mark(o, "query", name)] = true
+	}
+	for _, name := range conditions {
+		if call.Header.Get(name) == "" {
+			continue
+		}
+		if !slices.Contains(o.conditions, name) {
+			c.problem("%s sends %s, which %s does not take", call.By, name, o.id)
+		}
+		c.sent[mark(o, "header", name)] = true
+	}
+	body, err := c.compareBody(call, o)
+	if err != nil {
+		return err
+	}
+	if want := o.mayRepeat(call.Header, body); want != call.Repeated {
+		c.problem("%s: repeated is %v, and x-repeat of %s says %v: %s %s %s", call.By, call.Repeated, o.id, want, call.Target, call.Header, call.Body)
+	}
+	return nil
+}
+
+// compareBody compares the body of a call, and returns it decoded.
+func (c *comparison) compareBody(call *Call, o *operation) (body any, err error) {
+	if len(call.Body) == 0 {
+		if o.bodyRequired {
+			c.problem("%s sends no body to %s", call.By, o.id)
+		}
+		return nil, nil
+	}
+	if err := json.Unmarshal(call.Body, &body); err != nil {
+		return nil, fmt.Errorf("the body is not JSON: %w", err)
+	}
+	if empty, isObject := body.(object); o.body == nil && (!isObject || len(empty) > 0) {
+		c.problem("%s sends a body to %s, which takes none", call.By, o.id)
+	}
+	if o.body != nil {
+		c.compareValue(call, o, o.body, "", body)
+	}
+	return body, nil
+}
+
+// compareValue compares the names and the types of a value with a schema. Other rules of the schema
+// do not count, since the arguments of the methods are no real ones.
+func (c *comparison) compareValue(call *Call, o *operation, schema object, at string, v any) {
+	schema = c.document.resolve(schema)
+	if kind := kindOf(v); !c.document.permits(schema, kind) {
+		c.problem("%s sends %s as %s, and %s has the type %v", call.By, strings.TrimPrefix(at, "/"), kind, o.id, schema["type"])
+		return
+	}
+	switch v := v.(type) {
+	case object:
+		members := c.document.members(schema)
+		for name, value := range v {
+			path := at + "/" + name
+			member, known := members[name]
+			switch {
+			case known:
+				c.sent[mark(o, "body", path)] = true
+				c.compareValue(call, o, member, path, value)
+			case len(members) > 0:
+				c.problem("%s sends the member %s, which %s does not have", call.By, path[1:], o.id)
+			}
+		}
+	case []any:
+		items, _ := schema["items"].(object)
+		for _, item := range v {
+			c.compareValue(call, o, items, at, item)
+		}
+	}
 }

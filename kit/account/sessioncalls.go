@@ -19,11 +19,12 @@ func (s *Sessions) calls() []api.Call {
 		}},
 		{Pattern: "PUT /v1/sessions/{user}", Scope: api.ScopePush, Handle: s.put},
 		{Pattern: "DELETE /v1/sessions/{user}", Scope: api.ScopePush, Handle: func(r *http.Request) (any, error) {
-			m, err := kit.ParseMatch(r.Header)
+			m, err := kit.MatchExisting(r.Header)
 			if err != nil {
 				return nil, err
 			}
-			return struct{}{}, s.Delete(r.Context(), r.PathValue("user"), m)
+			found, err := s.remove(r.Context(), r.PathValue("user"), m)
+			return kit.Removed{Deleted: found}, err
 		}},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -126,11 +127,24 @@ func (s *Sessions) Put(ctx context.Context, user string, data []byte, ttl time.D
 
 // Delete removes the document of a user. It does nothing if there is none.
 func (s *Sessions) Delete(ctx context.Context, user string, m kit.Match) error {
-	if err := checkUser(user); err != nil {
-		return err
-	}
-	_, err := s.change(ctx, user, state.Op{Field: sessionField, Kind: state.Delete}, m, sessionKeep)
+	_, err := s.remove(ctx, user, m)
 	return err
+}
+
+// remove is Delete. It reports whether there was a document.
+func (s *Sessions) remove(ctx context.Context, user string, m kit.Match) (found bool, err error) {
+	if err := checkUser(user); err != nil {
+		return false, err
+	}
+	conditional := m != kit.Match{}
+	if !conditional {
+		m.Exists = true
+	}
+	_, err = s.change(ctx, user, state.Op{Field: sessionField, Kind: state.Delete}, m, sessionKeep)
+	if e, refused := errors.AsType[*wire.Error](err); refused && e.Code == wire.Conflict && !conditional {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (s *Sessions) change(ctx context.Context, user string, op state.Op, m kit.Match, keep time.Duration) (Changed, error) {

@@ -45,11 +45,11 @@ func (h *Holds) getCall(r *http.Request) (any, error) {
 }
 
 func (h *Holds) deleteCall(r *http.Request) (any, error) {
-	match, err := kit.ParseMatch(r.Header)
+	match, err := kit.MatchExisting(r.Header)
 	if err != nil {
 		return nil, err
 	}
-	return answer(struct{}{}, h.Delete(r.Context(), r.PathValue("resource"), match))
+	return answer(match.Removed(h.Delete(r.Context(), r.PathValue("resource"), match)))
 }
 
 func (h *Holds) queryCall(r *http.Request) (any, error) {

@@ -55,12 +55,14 @@ func (r *Rooms) handlePatch(q *http.Request) (any, error) {
 }
 
 func (r *Rooms) handleDelete(q *http.Request) (any, error) {
-	version, err := kit.IfMatch(q.Header)
+	match, err := kit.MatchExisting(q.Header)
 	if err != nil {
 		return nil, err
 	}
 	id := q.PathValue("room")
-	return map[string]string{"id": id}, r.Delete(q.Context(), id, version)
+	removed, err := match.Removed(r.Delete(q.Context(), id, match.Version))
+	removed.ID = id
+	return removed, err
 }
 
 func (r *Rooms) handleReserve(q *http.Request) (any, error) {

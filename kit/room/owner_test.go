@@ -116,8 +116,8 @@ func TestVersions(t *testing.T) {
 		w.http(400, "PATCH", "/v1/rooms/arena", object{"mode": "racing"})
 		w.http(200, "DELETE", "/v1/rooms/arena", nil, "If-Match", `"`+itoa(info.Version)+`"`)
 		w.http(404, "GET", "/v1/rooms/arena", nil)
-		w.http(404, "DELETE", "/v1/rooms/arena", nil)
-		w.http(404, "DELETE", "/v1/rooms/arena", nil, "If-Match", "*")
+		w.http(200, "DELETE", "/v1/rooms/arena", nil)
+		w.http(409, "DELETE", "/v1/rooms/arena", nil, "If-Match", "*")
 	})
 }
 

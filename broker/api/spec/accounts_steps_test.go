@@ -76,6 +76,7 @@ var accountSteps = []step{
 	{op: "getSession", path: "bob", status: 404, code: "not_found"},
 	{op: "deleteSession", path: "amy", header: `If-Match: "1"`, status: 409, code: "conflict"},
 	{op: "deleteSession", path: "amy", header: `If-Match: "{{version}}"`},
+	{op: "deleteSession", path: "amy"},
 	{op: "putSession", path: "amy", body: `{"room":"7"}`},
 }
 

@@ -32,6 +32,7 @@ var coreSteps = []step{
 	{op: "push", body: `{"channel":"room-7","set":{"seat/A2":1,"seat/A3":1}}`, status: 409, code: "full"},
 
 	{op: "pushBatch", body: `{"messages":[{"channel":"news","data":1},{"channel":"room-7","add":{"moves":1}},{"user":"unknown","data":1}]}`},
+	{op: "pushBatch", body: `{"messages":[{"channel":"news","data":1,"key":"k3"},{"channel":"news","data":1,"key":"k4"}]}`},
 	{op: "pushBatch", body: `{"messages":[{"channels":["news"],"data":1,"key":"k2","durable":false},{"users":["alice"],"data":1,"ttl":60,"first":true},` +
 		`{"client":"alice/phone","data":1},{"clients":["alice/phone"],"data":1},{"all":true,"data":1},` +
 		`{"channel":"room-9","set":{"a":1,"b":1},"of":{"b":"a"},"if":{"a":0},"own":false},{"channel":"room-9","touch":["a"],"ttl":60},{"channel":"room-9","del":["a"]}]}`},

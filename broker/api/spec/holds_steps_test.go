@@ -7,6 +7,7 @@ var holdSteps = []step{
 	{op: "putResource", path: "play-7", body: `{"seats":["A1..A20","box-left"],"per_user":1,"hold_ms":60000,"max_life_ms":60000,"data":{"title":"Hamlet"}}`,
 		header: "If-None-Match: *", save: "version=version"},
 	{op: "putResource", path: "play-7", body: `{"seats":["A1..A20"]}`, header: "If-None-Match: *", status: 409, code: "conflict"},
+	{op: "putResource", path: "places", body: `{"capacity":2}`},
 	{op: "putResource", path: "units", body: `{"capacity":2,"ends":{{in_an_hour}},"durable":false,"import":[{"id":"o-3","count":1,"until":{{in_an_hour}}}]}`},
 	{op: "releaseHold", path: "units o-3", body: `{"durable":false}`},
 	{op: "putResource", path: "import", body: `{"seats":["A1..A3"],"import":[{"id":"o-1","seats":["A1"]},{"id":"o-2","user":"amy","seats":["Z1"]}]}`, status: 404, code: "not_found"},
@@ -56,7 +57,7 @@ var holdSteps = []step{
 	{op: "listResources", query: "limit=2"},
 	{op: "deleteResource", path: "import", header: `If-Match: "1"`, status: 409, code: "conflict"},
 	{op: "deleteResource", path: "import"},
-	{op: "deleteResource", path: "import", status: 404, code: "not_found"},
+	{op: "deleteResource", path: "import", header: `If-Match: *`, status: 409, code: "conflict"},
 }
 
 // boardSteps are calls about boards. {{last_week}} is the id of the season before the current one.

@@ -56,5 +56,5 @@ var roomSteps = []step{
 	{op: "startRoom", path: "arena", status: 409, code: "conflict"},
 	{op: "deleteRoom", path: "arena", header: `If-Match: "1"`, status: 409, code: "conflict"},
 	{op: "deleteRoom", path: "arena"},
-	{op: "deleteRoom", path: "arena", status: 404, code: "not_found"},
+	{op: "deleteRoom", path: "arena", header: `If-Match: *`, status: 409, code: "conflict"},
 }

@@ -24,6 +24,7 @@ var sceneSteps = []step{
 	{op: "patchAvatar", path: "zoe", body: `{"data":"` + strings.Repeat("x", 9000) + `"}`, status: 413, code: "too_large"},
 
 	{op: "moveAvatar", path: "zoe", body: `{"scene":"town","from":""}`},
+	{op: "moveAvatar", path: "zoe", body: `{"scene":"town"}`},
 	{op: "moveAvatar", path: "zoe", body: `{"scene":"town","from":"elsewhere"}`, status: 409, code: "conflict"},
 	{op: "moveAvatar", path: "{{max}}", body: `{"scene":"town"}`, status: 409, code: "full"},
 	{op: "moveAvatar", path: "{{max}}", body: `{"scene":"{{cave}}"}`, status: 423, code: "locked"},

@@ -1,4 +1,5 @@
 import type { Json, Member, Stored, WireField } from "../wire.cjs";
+import type { PushError } from "./push.cjs";
 export interface ChannelInfo {
     channel: string;
     servers: number;
@@ -32,12 +33,10 @@ export interface StoredFields {
     channel: string;
     id: number;
     fields: Record<string, WireField | null>;
-    error?: {
-        code: string;
-        message: string;
-    };
+    /** The channel cannot be read. */
+    error?: PushError;
 }
-export interface FieldPage extends StoredFields {
+export interface FieldPage extends Omit<StoredFields, "error"> {
     cursor?: string;
 }
 export interface UserClient {

@@ -9,7 +9,10 @@ export interface BackendOptions extends ApiOptions {
     retryFor?: number;
 }
 export interface CallOptions extends Call {
-    /** A second execution changes nothing. Calls with GET are repeatable in any case. */
+    /**
+     * A second execution changes nothing. Absent: as the API describes the call; calls with GET are
+     * repeatable.
+     */
     repeatable?: boolean;
 }
 type Page = {

@@ -8,7 +8,7 @@ export type { Allowed, CheckQuery, DeadLetter, Duration, QueuePage, Rights, Scop
 export { ApiError } from "../api.cjs";
 export { SwitchboardError } from "../errors.cjs";
 export { Kit } from "./kit.cjs";
-export type { AccountEvent, AvatarRecord, HeldResource, ResourceSettings, RoomRecord } from "./kit.cjs";
+export type { AccountEvent, AvatarRecord, HeldResource, ResourceSettings, RoomPlace, RoomRecord } from "./kit.cjs";
 export type { Push, PushAnswer, PushError, PushResult, Target } from "./push.cjs";
 export { parseSigned, verifySignature } from "./signature.cjs";
 export type { BackendRequest, SignedHeaders, WebhookEvent } from "./signature.cjs";

@@ -40,6 +40,17 @@ export interface RoomRecord extends RoomInfo {
         user: string;
     })[];
 }
+/** A place in a room: that of a member, or a reserved one. */
+export interface RoomPlace {
+    room: string;
+    channel: string;
+    /** The number of the player. */
+    n: number;
+    /** The user was in the room before. */
+    already?: boolean;
+    /** The place is only reserved. */
+    reserved?: boolean;
+}
 /** An event in the history of an account, such as a login. */
 export interface AccountEvent {
     n: number;
@@ -85,6 +96,7 @@ export declare class Kit {
     /** A page of the rooms that a user is in. */
     roomsOf(user: string, page?: Page): Promise<{
         rooms: MyRoom[];
+        cursor?: string;
         next?: string;
     }>;
     patchRoom(room: string, patch: RoomPatch): Promise<RoomRecord>;
@@ -102,12 +114,7 @@ export declare class Kit {
         client?: string;
         nickname?: string;
         ttl?: number;
-    }): Promise<{
-        room: string;
-        channel: string;
-        n: number;
-        already?: boolean;
-    }>;
+    }): Promise<RoomPlace>;
     /**
      * Makes a user a member of an open public room of the mode, or of a new one, on a client that is
      * connected; without a client, it reserves the place.
@@ -117,12 +124,7 @@ export declare class Kit {
         client?: string;
         nickname?: string;
         ttl?: number;
-    }): Promise<{
-        room: string;
-        channel: string;
-        n: number;
-        already?: boolean;
-    }>;
+    }): Promise<RoomPlace>;
     leaveRoom(room: string, user: string): Promise<void>;
     kick(room: string, n: number): Promise<void>;
     /** Operates a room: "lock", "start" or "finish". */
@@ -243,13 +245,19 @@ export declare class Kit {
         time?: string;
         data?: Json;
     }): Promise<SceneInfo>;
-    scenes(query: Page & {
-        world: string;
+    /** A page of the scenes of a world, or of all worlds, without those that are deleted. */
+    scenes(query?: Page & {
+        world?: string;
         name?: string;
         status?: string;
     }): Promise<{
         scenes: SceneInfo[];
         cursor?: string;
+    }>;
+    /** The scene of a world with a name. */
+    sceneByName(world: string, name: string): Promise<SceneInfo & {
+        online: number;
+        avatars: Placed[];
     }>;
     scene(scene: string): Promise<SceneInfo & {
         online: number;

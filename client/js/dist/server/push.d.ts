@@ -42,6 +42,8 @@ export interface PushError {
     fields?: Record<string, WireField | null>;
     group?: string;
     max?: number;
+    /** Current values of a system of the kit. */
+    data?: Json;
 }
 /** The result for one target. One with an `error` was not accepted, unless it also has an `id`. */
 export interface PushResult {
@@ -57,10 +59,9 @@ export interface PushResult {
     /** Of a user: one for each device. */
     clients?: {
         client: string;
-        id?: number;
-        online?: boolean;
+        id: number;
+        online: boolean;
         duplicate?: boolean;
-        error?: PushError;
     }[];
     /** The results of `add`. */
     fields?: Record<string, number>;

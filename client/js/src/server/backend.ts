@@ -15,6 +15,7 @@ import type {
 import { Kit } from "./kit.js";
 import type { CheckQuery, DeadLetter, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.js";
 import type { Push, PushAnswer, PushError } from "./push.js";
+import { repeats } from "./repeats.js";
 
 export interface BackendOptions extends ApiOptions {
   /** For how long a call that is safe to repeat is repeated, in ms. Absent: 10,000. */
@@ -22,7 +23,10 @@ export interface BackendOptions extends ApiOptions {
 }
 
 export interface CallOptions extends Call {
-  /** A second execution changes nothing. Calls with GET are repeatable in any case. */
+  /**
+   * A second execution changes nothing. Absent: as the API describes the call; calls with GET are
+   * repeatable.
+   */
   repeatable?: boolean;
 }
 
@@ -43,15 +47,12 @@ export class Backend {
 
   /** Pushes to one kind of target. With several targets, look at the `error` of each result. */
   push(push: Push): Promise<PushAnswer> {
-    return this.call("POST", "/v1/push", { body: push, repeatable: push.key !== undefined });
+    return this.call("POST", "/v1/push", { body: push });
   }
 
   /** Up to 1000 pushes. Each item of `results` is the answer to one push. */
   batch(messages: Push[]): Promise<{ results: (PushAnswer | { error: PushError })[] }> {
-    return this.call("POST", "/v1/push/batch", {
-      body: { messages },
-      repeatable: messages.every((m) => m.key !== undefined),
-    });
+    return this.call("POST", "/v1/push/batch", { body: { messages } });
   }
 
   channels(
@@ -83,7 +84,7 @@ export class Backend {
 
   /** A few fields of up to 100 channels. */
   queryState(channels: string[], fields: string[]): Promise<{ channels: StoredFields[] }> {
-    return this.call("POST", "/v1/state/query", { body: { channels, fields }, repeatable: true });
+    return this.call("POST", "/v1/state/query", { body: { channels, fields } });
   }
 
   user(user: string): Promise<UserInfo> {
@@ -109,7 +110,7 @@ export class Backend {
 
   /** Whether up to 1000 users are online. */
   online(users: string[]): Promise<{ users: { user: string; online: boolean }[] }> {
-    return this.call("POST", "/v1/users/query", { body: { users }, repeatable: true });
+    return this.call("POST", "/v1/users/query", { body: { users } });
   }
 
   client(client: string): Promise<ClientInfo> {
@@ -128,11 +129,11 @@ export class Backend {
   }
 
   disconnectUser(user: string): Promise<{ disconnected: number }> {
-    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/disconnect`, { repeatable: true });
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/disconnect`);
   }
 
   disconnectClient(client: string): Promise<{ disconnected: number }> {
-    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/disconnect`, { repeatable: true });
+    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/disconnect`);
   }
 
   servers(): Promise<{ servers: ServerInfo[] }> {
@@ -151,7 +152,7 @@ export class Backend {
 
   /** Explains what a client may do on a channel. A bad token is no refusal: see Rights.error. */
   check(query: CheckQuery): Promise<Rights> {
-    return this.call("POST", "/v1/check", { body: query, repeatable: true });
+    return this.call("POST", "/v1/check", { body: query });
   }
 
   /** The state of the events for your backend; not_found if the broker sends none. */
@@ -166,12 +167,12 @@ export class Backend {
 
   /** Sends the dead letters again. The key needs the scope admin. */
   retryDeadLetters(): Promise<{ retried: number }> {
-    return this.call("POST", "/v1/webhooks/dead/retry", { repeatable: true });
+    return this.call("POST", "/v1/webhooks/dead/retry");
   }
 
   /** Says that your backend has written messages to the queues of these in Redis. */
   async notify(queues: { channels?: string[]; clients?: string[] }): Promise<void> {
-    await this.call("POST", "/v1/notify", { body: queues, repeatable: true });
+    await this.call("POST", "/v1/notify", { body: queues });
   }
 
   /** Answers a request that a worker has taken from Redis. */
@@ -183,18 +184,44 @@ export class Backend {
   async call<Answer = Json>(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
     const backoff = new Backoff(100, 2000);
     const end = Date.now() + this.retryFor;
-    const repeatable = options.repeatable ?? method === "GET";
     for (;;) {
       try {
         return await this.api.call<Answer>(method, path, options);
       } catch (error) {
         const { code, retryAfter = 0 } = error as SwitchboardError & { retryAfter?: number };
         // A call over its rate was not executed, so it is repeated in any case.
-        const again = code === "rate_limited" || (repeatable && ["lost", "unavailable", "timeout"].includes(code));
+        const unknown = ["lost", "unavailable", "timeout"].includes(code);
+        const again = code === "rate_limited" || (unknown && (options.repeatable ?? mayRepeat(method, path, options)));
         const delay = Math.max(backoff._next(), retryAfter * 1000);
         if (!again || Date.now() + delay > end) throw error;
         await new Promise((resolve) => setTimeout(resolve, delay));
       }
     }
   }
+}
+
+/** Whether a second execution of a call changes nothing. */
+function mayRepeat(method: string, path: string, { headers, body }: CallOptions): boolean {
+  if (method === "GET") return true;
+  const segments = path.split("/");
+  const rule = repeats.find(([ruleMethod, pattern]) => {
+    const want = pattern.split("/");
+    return (
+      ruleMethod === method &&
+      want.length === segments.length &&
+      want.every((segment, i) => segment === "*" || segment === segments[i])
+    );
+  });
+  if (!rule) return false;
+  const [, , members, conditions] = rule;
+  const has = (name: string) => headers?.[name] !== undefined || hasMember(body, name);
+  return (members.length === 0 || members.some(has)) && !conditions.some(has);
+}
+
+/** Whether a body has a member. A batch has it if all of its messages have it. */
+function hasMember(body: unknown, name: string): boolean {
+  if (typeof body !== "object" || body === null) return false;
+  const { messages, [name]: value } = body as Record<string, unknown>;
+  if (Array.isArray(messages) && messages.length > 0) return messages.every((m) => hasMember(m, name));
+  return value !== undefined && value !== null && value !== "";
 }

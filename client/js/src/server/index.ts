@@ -29,7 +29,7 @@ export type {
 export { ApiError } from "../api.js";
 export { SwitchboardError } from "../errors.js";
 export { Kit } from "./kit.js";
-export type { AccountEvent, AvatarRecord, HeldResource, ResourceSettings, RoomRecord } from "./kit.js";
+export type { AccountEvent, AvatarRecord, HeldResource, ResourceSettings, RoomPlace, RoomRecord } from "./kit.js";
 export type { Push, PushAnswer, PushError, PushResult, Target } from "./push.js";
 export { parseSigned, verifySignature } from "./signature.js";
 export type { BackendRequest, SignedHeaders, WebhookEvent } from "./signature.js";

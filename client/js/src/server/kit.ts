@@ -32,6 +32,18 @@ export interface RoomRecord extends RoomInfo {
   members: (Player & { user: string })[];
 }
 
+/** A place in a room: that of a member, or a reserved one. */
+export interface RoomPlace {
+  room: string;
+  channel: string;
+  /** The number of the player. */
+  n: number;
+  /** The user was in the room before. */
+  already?: boolean;
+  /** The place is only reserved. */
+  reserved?: boolean;
+}
+
 /** An event in the history of an account, such as a login. */
 export interface AccountEvent {
   n: number;
@@ -52,7 +64,7 @@ export class Kit {
   // Rooms.
 
   createRoom(room: NewRoom & { owner?: string }): Promise<RoomRecord> {
-    return this.post("/v1/rooms", room, { repeatable: room.key !== undefined });
+    return this.post("/v1/rooms", room);
   }
 
   room(room: string): Promise<RoomRecord> {
@@ -61,7 +73,7 @@ export class Kit {
 
   /** Up to 100 rooms, without those that do not exist. */
   queryRooms(rooms: string[]): Promise<{ rooms: RoomRecord[] }> {
-    return this.post("/v1/rooms/query", { rooms }, { repeatable: true });
+    return this.post("/v1/rooms/query", { rooms });
   }
 
   rooms(
@@ -84,7 +96,7 @@ export class Kit {
   }
 
   /** A page of the rooms that a user is in. */
-  roomsOf(user: string, page: Page = {}): Promise<{ rooms: MyRoom[]; next?: string }> {
+  roomsOf(user: string, page: Page = {}): Promise<{ rooms: MyRoom[]; cursor?: string; next?: string }> {
     return this.get(path`/v1/users/${user}/rooms`, page);
   }
 
@@ -104,10 +116,7 @@ export class Kit {
   /**
    * Makes a user a member, on a client that is connected; without a client, it reserves the place.
    */
-  joinRoom(
-    room: string,
-    join: { user: string; client?: string; nickname?: string; ttl?: number },
-  ): Promise<{ room: string; channel: string; n: number; already?: boolean }> {
+  joinRoom(room: string, join: { user: string; client?: string; nickname?: string; ttl?: number }): Promise<RoomPlace> {
     return this.post(path`/v1/rooms/${room}/join`, join);
   }
 
@@ -122,7 +131,7 @@ export class Kit {
       nickname?: string;
       ttl?: number;
     },
-  ): Promise<{ room: string; channel: string; n: number; already?: boolean }> {
+  ): Promise<RoomPlace> {
     return this.post("/v1/rooms/quick", join);
   }
 
@@ -155,7 +164,7 @@ export class Kit {
 
   /** Up to 100 resources; null for one that does not exist. */
   queryResources(resources: string[]): Promise<{ resources: (Resource | null)[] }> {
-    return this.post("/v1/holds/query", { resources }, { repeatable: true });
+    return this.post("/v1/holds/query", { resources });
   }
 
   deleteResource(resource: string, condition?: Condition): Promise<void> {
@@ -163,11 +172,11 @@ export class Kit {
   }
 
   hold(resource: string, hold: HoldRequest & { user?: string }): Promise<Hold> {
-    return this.post(path`/v1/holds/${resource}/holds`, hold, { repeatable: hold.id !== undefined });
+    return this.post(path`/v1/holds/${resource}/holds`, hold);
   }
 
   sell(resource: string, sale: Omit<HoldRequest, "hold_ms"> & { user?: string }): Promise<Hold> {
-    return this.post(path`/v1/holds/${resource}/sales`, sale, { repeatable: sale.id !== undefined });
+    return this.post(path`/v1/holds/${resource}/sales`, sale);
   }
 
   held(resource: string, id: string): Promise<Hold> {
@@ -181,7 +190,7 @@ export class Kit {
     operation: "renew" | "confirm" | "release",
     options: { durable?: boolean } = {},
   ): Promise<Hold> {
-    return this.post(path`/v1/holds/${resource}/holds/${id}/${operation}`, options, { repeatable: true });
+    return this.post(path`/v1/holds/${resource}/holds/${id}/${operation}`, options);
   }
 
   holdsOf(resource: string, user: string): Promise<{ holds: Hold[] }> {
@@ -200,14 +209,11 @@ export class Kit {
       durable?: boolean;
     } & SeasonOption,
   ): Promise<BoardResult> {
-    return this.post(path`/v1/boards/${board}/scores`, score, { repeatable: score.operation !== undefined });
+    return this.post(path`/v1/boards/${board}/scores`, score);
   }
 
   removePlayer(board: string, player: string, season: SeasonOption = {}): Promise<BoardResult> {
-    return this.backend.call("DELETE", path`/v1/boards/${board}/players/${player}`, {
-      query: { ...season },
-      repeatable: true,
-    });
+    return this.backend.call("DELETE", path`/v1/boards/${board}/players/${player}`, { query: { ...season } });
   }
 
   /** A page of the boards that have a player, in the order of their names. */
@@ -259,7 +265,7 @@ export class Kit {
   }
 
   operateAccount(account: string, operation: "lock" | "unlock" | "delete" | "restore"): Promise<Account> {
-    return this.post(path`/v1/accounts/${account}/${operation}`, undefined, { repeatable: true });
+    return this.post(path`/v1/accounts/${account}/${operation}`);
   }
 
   session<Data = Json>(user: string): Promise<{ user: string; version: number; until: number; data: Data }> {
@@ -312,14 +318,11 @@ export class Kit {
 
   /** Moves an avatar to a scene. With `from`, only from there; "" is no scene. */
   placeAvatar(avatar: string, scene: string, from?: string): Promise<Avatar> {
-    return this.backend.call("PUT", path`/v1/avatars/${avatar}/scene`, {
-      body: { scene, from },
-      repeatable: from === undefined,
-    });
+    return this.backend.call("PUT", path`/v1/avatars/${avatar}/scene`, { body: { scene, from } });
   }
 
   takeAvatar(avatar: string): Promise<Avatar> {
-    return this.backend.call("DELETE", path`/v1/avatars/${avatar}/scene`, { repeatable: true });
+    return this.backend.call("DELETE", path`/v1/avatars/${avatar}/scene`);
   }
 
   createScene(scene: {
@@ -333,10 +336,16 @@ export class Kit {
     return this.post("/v1/scenes", scene);
   }
 
+  /** A page of the scenes of a world, or of all worlds, without those that are deleted. */
   scenes(
-    query: Page & { world: string; name?: string; status?: string },
+    query: Page & { world?: string; name?: string; status?: string } = {},
   ): Promise<{ scenes: SceneInfo[]; cursor?: string }> {
     return this.get("/v1/scenes", query);
+  }
+
+  /** The scene of a world with a name. */
+  sceneByName(world: string, name: string): Promise<SceneInfo & { online: number; avatars: Placed[] }> {
+    return this.get("/v1/scenes", { world, name });
   }
 
   scene(scene: string): Promise<SceneInfo & { online: number; avatars: Placed[] }> {
@@ -359,8 +368,8 @@ export class Kit {
     return this.backend.call("GET", to, { query: query as CallOptions["query"] });
   }
 
-  private post<Answer>(to: string, body: unknown, options: CallOptions = {}): Promise<Answer> {
-    return this.backend.call("POST", to, { ...options, body });
+  private post<Answer>(to: string, body?: unknown): Promise<Answer> {
+    return this.backend.call("POST", to, { body });
   }
 }
 

@@ -39,6 +39,8 @@ export interface PushError {
   fields?: Record<string, WireField | null>;
   group?: string;
   max?: number;
+  /** Current values of a system of the kit. */
+  data?: Json;
 }
 
 /** The result for one target. One with an `error` was not accepted, unless it also has an `id`. */
@@ -53,7 +55,7 @@ export interface PushResult {
   /** Of a client: it is bound to a live server. */
   online?: boolean;
   /** Of a user: one for each device. */
-  clients?: { client: string; id?: number; online?: boolean; duplicate?: boolean; error?: PushError }[];
+  clients?: { client: string; id: number; online: boolean; duplicate?: boolean }[];
   /** The results of `add`. */
   fields?: Record<string, number>;
   duplicate?: boolean;
