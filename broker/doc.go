@@ -32,7 +32,7 @@
 //     the update. api.api.update does so for a push. Both call package fields.
 //  2. delivery.Pusher.ToChannel stores it as in step 2 above. The script checks conditions and
 //     limits, removes fields that are due, and appends one entry. The hint carries the entry.
-//  3. On an owner, hub.Channel.change decodes the entry. hub.Channel.appendShown finds or makes the
+//  3. On an owner, hub.Channel.entry decodes the entry. hub.Channel.appendShown finds or makes the
 //     part that each kind of subscriber sees, in dialect.Message.Shown.
 //  4. A client that subscribes with the state first receives pages: session.Manager.prepareState
 //     gets them from snapshot.Snapshots.Pages, and session.Session.startPages writes them. The

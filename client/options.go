@@ -74,7 +74,10 @@ type Message struct {
 	Channel string // "" for the client queue, AllChannel for pushes to all clients
 	ID      int64
 	Data    json.RawMessage // owned by the callback; nil for a message that only changes fields
-	By      string          // the client that has published it, where this client may see presence and fields
+	// By is the author: the id of the client that has published the message, or its alias. The broker
+	// sets it. Empty for a message of the backend, and if this client may not see the presence of the
+	// channel.
+	By string
 	// Changes are the changes that the message has made to the fields that the client holds. Nil if
 	// there are none, if they were included when the fields arrived, and without
 	// SubscribeOptions.State.

@@ -106,6 +106,7 @@ var conformance = []struct {
 	{"requests popped by workers", testRequestsPopped},
 	{"requests expire", testRequestsExpire},
 	{"durable", testDurable},
+	{"authors", testAuthors},
 	{"state: operations", testStateOperations},
 	{"state: conditions", testStateConditions},
 	{"state: conditions on groups", testStateGroupConditions},

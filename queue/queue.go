@@ -51,7 +51,7 @@ type Message struct {
 // ChannelPush is one message to one channel.
 type ChannelPush struct {
 	Channel string
-	Data    []byte // compact JSON
+	Data    []byte // compact JSON, or a state.Entry without changes of fields
 	Key     string // idempotency key, empty for none
 	Durable bool   // return only after a replica has the message, else ErrNotReplicated
 	// Cap replaces Options.ChannelCap, if it is lower. Zero means the option.

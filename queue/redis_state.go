@@ -66,6 +66,7 @@ func appendUpdate(p *packer, u *state.Update, arg string) {
 	addText(&t, arg)
 	addText(&t, u.ByField)
 	t.integer(u.From)
+	addText(&t, jsonText(u.Exclude))
 	t.finish()
 }
 

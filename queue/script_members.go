@@ -10,11 +10,11 @@ import (
 // The members of what [appendUpdate] packs for update_state.lua, in order. The scripts name them:
 // u.writer stands for u[2]. A zero value is nil, and is left out at the end.
 var scriptMembers = map[string][]string{
-	// An update, a state.Update. keep is in ms; client_json is the client as JSON; take is how many
-	// numbers the first operation takes from a counter; arg is ScriptCall.Arg.
+	// An update, a state.Update. keep is in ms; client_json and exclude_json are clients as JSON;
+	// take is how many numbers the first operation takes from a counter; arg is ScriptCall.Arg.
 	"u": {
 		"ops", "writer", "keep", "max_fields", "max_bytes", "data", "conditions", "client", "generation", "server", "max_owned",
-		"client_json", "take", "arg", "by_field", "from",
+		"client_json", "take", "arg", "by_field", "from", "exclude_json",
 	},
 	// An operation, a state.Op. lease and grace are in ms; group begins with # if the value is
 	// numbered.

@@ -22,13 +22,13 @@ func TestScriptMembers(t *testing.T) {
 			Parent: "op parent", By: 5, Min: 6, Max: 7, Holder: "op holder", Group: "op group", GroupMax: 8, Claim: true, HeldParent: true,
 		}},
 		If:   []state.Condition{{Field: "cond field", Kind: state.AtMost, Max: 9}},
-		Data: []byte("data"), Writer: "writer", Client: "client", Generation: 10, Server: "server", ByField: "by field", From: 11,
+		Data: []byte("data"), Writer: "writer", Client: "client", Generation: 10, Server: "server", ByField: "by field", From: 11, Exclude: "excluded",
 		Limits: state.Limits{Keep: 12 * time.Millisecond, Fields: 13, Bytes: 14, Owned: 15}, Counter: "counter", Take: 16,
 	}
 	want := map[string]string{
 		"u.writer": "writer", "u.keep": "12", "u.max_fields": "13", "u.max_bytes": "14", "u.data": "data", "u.client": "client",
 		"u.generation": "10", "u.server": "server", "u.max_owned": "15", "u.client_json": `"client"`, "u.take": "16", "u.arg": "arg",
-		"u.by_field": "by field", "u.from": "11",
+		"u.by_field": "by field", "u.from": "11", "u.exclude_json": `"excluded"`,
 		"op.field": "op field", "op.kind": "3", "op.value": "op value", "op.lease": "3", "op.claim": "true", "op.group_max": "8", "op.own": "2",
 		"op.grace": "4", "op.parent": "op parent", "op.held_parent": "true", "op.by": "5", "op.min": "6", "op.max": "7",
 		"op.holder": "op holder", "op.group": "op group",

@@ -158,6 +158,9 @@ func (r *stateRun) randomUpdate() *state.Update {
 	if r.IntN(4) == 0 {
 		u.ByField = pick(r, randomFields...)
 	}
+	if r.IntN(4) == 0 {
+		u.Exclude = pick(r, "amy/tab", `b"o\b`)
+	}
 	if r.IntN(2) == 0 {
 		u.Limits = state.Limits{Fields: pick(r, 0, 3, 6), Bytes: pick(r, 0, 40, 80), Owned: pick(r, 0, 1, 2), Keep: pick(r, 0, 2*time.Second, time.Minute)}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -37,7 +38,7 @@ func newMessagePage(p queue.Page, after int64) messagePage {
 		answer.ID = m.ID
 		if _, _, lost := queue.Loss(m.Data); lost {
 			answer.Recovered = false
-		} else if stored, ok := toStored(m); ok {
+		} else if stored, ok, _ := state.ShowStored(m.ID, m.Data, backendFilter); ok {
 			answer.Messages = append(answer.Messages, stored)
 		}
 	}

@@ -156,16 +156,3 @@ func showNamed(names []string, fields []queue.NamedField) json.RawMessage {
 	}
 	return w.JSON()
 }
-
-// toStored returns a message in the history of a channel, with its changes of fields. ok is false
-// for an entry that cannot be decoded.
-func toStored(m queue.Message) (stored wire.Stored, ok bool) {
-	if !state.IsEntry(m.Data) {
-		return wire.Stored{ID: m.ID, Data: m.Data}, true
-	}
-	entry, err := state.DecodeEntry(m.Data)
-	if err != nil {
-		return wire.Stored{}, false
-	}
-	return wire.Stored{ID: m.ID, Data: entry.Data, StateEvent: entry.Show(backendFilter)}, true
-}

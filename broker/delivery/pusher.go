@@ -80,7 +80,7 @@ func New(opts Options) *Pusher { return &Pusher{opts, newStoredLog(opts.Epoch, o
 
 // Payload is the content and the options of a push to any target.
 type Payload struct {
-	Data []byte        // compact JSON
+	Data []byte        // compact JSON; for a channel also a state.Entry
 	TTL  time.Duration // shortest time that a client's queue keeps the message. Zero means the default
 	Key  string        // idempotency key, or empty
 	// NotifyAfter is the acknowledgement deadline. If the message is not acknowledged in this time,

@@ -28,11 +28,23 @@ type part struct {
 }
 
 // Shown returns the message that subscribers with a filter receive instead of m. It returns m
-// itself if the filter shows no more than the data, and nil if the filter shows nothing.
+// itself if the filter shows no more than the data, and nil if a filter with State shows nothing.
 func (m *Message) Shown(filter state.Filter, maker Maker) *Message {
-	if m.Changes == nil {
+	switch {
+	case m.Changes != nil:
+		return m.shownChanges(filter, maker)
+	case m.Envelope == nil:
 		return m
+	case m.IsEmpty() && filter.State:
+		return nil
+	case m.Data != nil && filter.By && m.Envelope.By != "":
+		return m.withAuthor(maker)
 	}
+	return m
+}
+
+// shownChanges is Shown for a message with Changes.
+func (m *Message) shownChanges(filter state.Filter, maker Maker) *Message {
 	var made *part
 	for {
 		first := m.Changes.parts.Load()
@@ -59,9 +71,9 @@ func (m *Message) part(filter state.Filter, maker Maker) *Message {
 		}
 	}
 	switch {
-	case !m.IsEmpty():
+	case !m.IsEmpty() || !filter.State:
 		return m
-	case filter.State && m.Changes.Position:
+	case m.Changes.Position:
 		return maker.Part(m.Channel, m.ID, nil, nil)
 	}
 	return nil

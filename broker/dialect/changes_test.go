@@ -17,11 +17,17 @@ func TestShown(t *testing.T) {
 	d := native.New(0)
 	entry := &state.Entry{Set: map[string]json.RawMessage{"x": []byte("1"), "$$y": []byte("2")}, By: "tab"}
 	data := d.Message("room", 7, []byte(`"hi"`))
-	data.Changes = &dialect.Changes{Entry: entry, Size: 1000, WriteSize: 600}
+	withData := *entry
+	withData.Data = data.Data
+	data.Changes = &dialect.Changes{Entry: &withData, Size: 1000, WriteSize: 600}
 	empty := &dialect.Message{Channel: "room", ID: 8, Changes: &dialect.Changes{Entry: entry}}
 	malformed := &dialect.Message{Channel: "room", ID: 9, Changes: &dialect.Changes{}}
 	plain := d.Message("room", 10, []byte(`"plain"`))
+	authored := d.Message("room", 11, []byte(`"mine"`))
+	authored.Envelope = &dialect.Envelope{By: "tab"}
+	nothing := &dialect.Message{Channel: "room", ID: 12, Envelope: &dialect.Envelope{By: "tab"}}
 	all, by, none := state.Filter{State: true}, state.Filter{State: true, By: true}, state.Filter{State: true, Prefix: "none/"}
+	author := state.Filter{By: true}
 	for _, test := range []struct {
 		name    string
 		message *dialect.Message
@@ -35,14 +41,26 @@ func TestShown(t *testing.T) {
 		{"no data", empty, all, `{"type":"message","channel":"room","id":8,"set":{"x":1}}`},
 		{"no data, other fields", empty, none, ""},
 		{"no data, no state", empty, state.Filter{}, ""},
+		{"no data, only the author", empty, author, ""},
+		{"data, only the author", data, author, `{"type":"message","channel":"room","id":7,"data":"hi","by":"tab"}`},
 		{"malformed", malformed, all, ""},
+		{"malformed, only the author", malformed, author, ""},
+		{"an author, no state", authored, author, `{"type":"message","channel":"room","id":11,"data":"mine","by":"tab"}`},
+		{"an author, state", authored, by, `{"type":"message","channel":"room","id":11,"data":"mine","by":"tab"}`},
+		{"an author that is not shown", authored, state.Filter{}, `{"type":"message","channel":"room","id":11,"data":"mine"}`},
+		{"an author, state without authors", authored, all, `{"type":"message","channel":"room","id":11,"data":"mine"}`},
+		{"an author without data", nothing, author, ""},
+		{"an author without data, state", nothing, by, ""},
 		{"plain", plain, all, `{"type":"message","channel":"room","id":10,"data":"plain"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			shown := test.message.Shown(test.filter, d)
 			got := ""
-			if shown != nil {
+			if shown != nil && !shown.IsEmpty() {
 				got = string(native.JSON(shown))
+			}
+			if shown == nil && !test.filter.State {
+				t.Error("a position is not moved past the message") // only subscribers with the state have other ids
 			}
 			if got != test.json {
 				t.Errorf("got %s, want %s", got, test.json)
@@ -61,8 +79,11 @@ func TestShown(t *testing.T) {
 			loops.Wait()
 		})
 	}
-	if batch := (dialect.Batch{Messages: []*dialect.Message{data, empty, malformed, plain}}); batch.Count() != 2 {
-		t.Errorf("a batch counts %d messages, want 2 that are not empty", batch.Count())
+	if batch := (dialect.Batch{Messages: []*dialect.Message{data, empty, malformed, plain, authored, nothing}}); batch.Count() != 3 {
+		t.Errorf("a batch counts %d messages, want 3 that are not empty", batch.Count())
+	}
+	if size, bare := authored.Size(), d.Message("room", 11, []byte(`"mine"`)).Size(); size < 2*bare {
+		t.Errorf("a message with an author counts %d bytes, without one %d", size, bare)
 	}
 	if data.Size() != 1000 || data.WriteSize() != 600 {
 		t.Errorf("the message counts %d bytes, %d on a socket; want those of its changes", data.Size(), data.WriteSize())

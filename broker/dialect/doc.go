@@ -6,14 +6,15 @@
 // other connections. A [Message] is encoded once for each form, however many connections receive
 // it.
 //
-// A message m may change the state of its channel. Then m.Changes is not nil, and a connection gets
-// one of two messages:
+// A message m may change the state of its channel, and may have an author. Then m.Changes or
+// m.Envelope is not nil, and a connection gets one of two messages:
 //
-//   - Without the state it gets m itself, which is encoded as if m.Changes were nil. If m has no
-//     data either, it is empty and has no bytes. A dialect that keeps the client's position moves
-//     it past an empty message too.
-//   - With the state it gets a part of m.Changes: a message with an Event of the type message that
-//     has a [wire.StateEvent]. A dialect that cannot show the state does not subscribe with it.
+//   - A connection that sees neither gets m itself, which is encoded as if both were nil. If m has
+//     no data either, it is empty and has no bytes. A dialect that keeps the client's position
+//     moves it past an empty message too.
+//   - Others get a part of m: a message with a [wire.StateEvent] as its State, which has the
+//     changes and the author that the connection sees. A dialect that cannot show the state does
+//     not subscribe with it.
 //
 // Pages of a state are messages with an Event of the type state.
 //

@@ -16,13 +16,15 @@ type Message struct {
 	Data []byte
 	// Event is nil for a message of a channel.
 	Event *wire.Event
-	// State has the changes in a part of Changes. It is nil for all other messages.
+	// State has what a part shows besides Data, see [Message.Shown]. It is nil for all other messages.
 	State *wire.StateEvent
 	// Prepared has the bytes that the Maker encoded. Forms with a View return a part of them.
 	Prepared Prepared
 	// Changes is nil if the message does not change the state of its channel. Connections that see
 	// the state receive a part of Changes instead of m, see [Message.Shown].
 	Changes *Changes
+	// Envelope is nil if the message has nothing besides Data and Changes.
+	Envelope *Envelope
 
 	others atomic.Pointer[encoded] // the encodings of forms without a View
 }
@@ -30,6 +32,9 @@ type Message struct {
 // Size returns about how many bytes the message takes in memory.
 func (m *Message) Size() int {
 	size := max(m.Prepared.Size(), len(m.Data))
+	if m.Envelope != nil && m.Envelope.By != "" {
+		size = 2*size + len(m.Envelope.By) + aroundBy // there may be a message with the author too
+	}
 	if m.Changes != nil {
 		size = max(size, m.Changes.Size)
 	}
@@ -39,15 +44,22 @@ func (m *Message) Size() int {
 // WriteSize returns about how many bytes the message, or a part of its changes, takes on a socket.
 func (m *Message) WriteSize() int {
 	size := max(m.Prepared.Size(), len(m.Data))
+	if m.Envelope != nil {
+		size += len(m.Envelope.By) + aroundBy
+	}
 	if m.Changes != nil {
 		size = max(size, m.Changes.WriteSize)
 	}
 	return size
 }
 
-// IsEmpty reports whether m has no bytes in any dialect: it only changes the state. A connection
-// that does not see the state gets it like any other message, so that its position moves past it.
-func (m *Message) IsEmpty() bool { return m.Changes != nil && m.Data == nil }
+// IsEmpty reports whether m has no bytes in any dialect: at most, it changes the state. A
+// connection that does not see the state gets it like any other message, so that its position moves
+// past it.
+func (m *Message) IsEmpty() bool { return m.Data == nil && (m.Changes != nil || m.Envelope != nil) }
+
+// Differs reports whether not all connections receive m itself, see [Message.Shown].
+func (m *Message) Differs() bool { return m.Changes != nil || m.Envelope != nil }
 
 // Form is how the connections of a dialect with the same framing receive a message.
 type Form struct {
@@ -89,9 +101,9 @@ func (m *Message) Bytes(f *Form) []byte {
 type Maker interface {
 	// Message makes a message of a channel. data is compact JSON; it is not kept.
 	Message(channel string, id int64, data []byte) *Message
-	// Part makes a part of a message's Changes. data is that of the message, or nil, and changes the
-	// State, or nil for a part that only has the id. Both are kept.
-	Part(channel string, id int64, data []byte, changes *wire.StateEvent) *Message
+	// Part makes what some connections receive of a message. data is that of the message, or nil, and
+	// shown the State, or nil for a part that only has the id. Both are kept.
+	Part(channel string, id int64, data []byte, shown *wire.StateEvent) *Message
 	// Event makes a message of an event. The event may be a page of a state: then it has a StateEvent.
 	Event(e wire.Event) *Message
 }

@@ -22,7 +22,7 @@ type deliveryBench struct {
 	last int64
 }
 
-func newDeliveryBench(n int) *deliveryBench {
+func newDeliveryBench(n int, filter state.Filter) *deliveryBench {
 	c := new(deliveryBench)
 	l := loop.New(0)
 	l.Attach(func(run func()) { c.run = run })
@@ -37,6 +37,9 @@ func newDeliveryBench(n int) *deliveryBench {
 		}
 		sub := new(Subscription)
 		h.Subscribe(sub, l, &sink{}, pos)
+		if err := sub.SetFilter(filter); err != nil {
+			panic(err)
+		}
 		sub.Start()
 	}
 	h.opts.Pool.Wait()
@@ -71,16 +74,18 @@ func (c *deliveryBench) push(n int, data []byte) {
 }
 
 func allocCases() []allocs.Case {
-	few, many := newDeliveryBench(10), newDeliveryBench(1000)
+	few, many := newDeliveryBench(10, state.Filter{}), newDeliveryBench(1000, state.Filter{})
 	full := new(tail)
 	for i := range maxTailMessages {
 		full = full.extend([]*dialect.Message{few.message(int64(i+1), data)})
 	}
 	one := []*dialect.Message{few.message(1000, data)}
-	states := newDeliveryBench(1)
+	states := newDeliveryBench(1, state.Filter{})
 	for range 4 {
-		states.subscribe(commonFilters[2])
+		states.subscribe(commonFilters[firstState+1])
 	}
+	author10, author1000 := newDeliveryBench(10, state.Filter{By: true}), newDeliveryBench(1000, state.Filter{By: true})
+	published := (&state.Entry{By: "alice/phone", Data: data}).Encode()
 	change := (&state.Entry{Set: map[string]json.RawMessage{"p/1/pos": []byte(`{"x":1,"y":2}`)}, By: "1"}).Encode()
 	deliver := func(c *deliveryBench, n int) func() { return func() { c.push(n, data) } }
 	return []allocs.Case{
@@ -96,6 +101,10 @@ func allocCases() []allocs.Case {
 		allocs.Of("256 messages to 1000", 2*256+8, deliver(many, 256)),
 		// The new tail; the message, its Changes, the Entry and its writer; the list and the map of the
 		// values, with a name and a value; the part, its place in the list, and its State.
+		// The new tail; the message, its Envelope and its author; the message with the author, and its
+		// State.
+		allocs.Of("a client's message to 10", 6, func() { author10.push(1, published) }),
+		allocs.Of("a client's message to 1000", 6, func() { author1000.push(1, published) }),
 		allocs.Of("a change of a field to 4", 13, func() { states.push(1, change) }),
 	}
 }

@@ -40,8 +40,8 @@ type Channel struct {
 	followerAhead int64    // the id at which it began, until the tail reaches it; 0 afterwards
 	filterRefs    []int32  // subscriptions by index in filters
 
-	// filters are what subscribers see of the state, by Subscription.filter. They are replaced under
-	// mu; nil while no subscriber sees the state.
+	// filters are what subscribers see besides the data of messages, by Subscription.filter. They are
+	// replaced under mu; nil while no subscriber sees the state.
 	filters          atomic.Pointer[[]state.Filter]
 	stateSubscribers atomic.Int32  // subscriptions that see the state
 	changes          atomic.Uint32 // entries with changes that were decoded
@@ -116,7 +116,7 @@ func (c *Channel) extendLocked(t *tail, more []*dialect.Message) {
 	c.appendToFollowerLocked(more) // before a subscription begins after these messages
 	next := t.extend(more)
 	c.setTailLocked(next)
-	if next.changes && c.hub.opts.Changed != nil {
+	if next.differs && c.hub.opts.Changed != nil {
 		c.reportChanges(more)
 	}
 	c.moveWatches()

@@ -40,12 +40,12 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, shared *sharedBatches
 		case sub.is(lagging) || sub.cursor >= t.last:
 		case sub.to.Backlogged():
 			sub.markLagging()
-		case sub.cursor == shared.from && sub.filter == 0:
+		case sub.cursor == shared.from && sub.filter == dataOnly:
 			sub.write(&shared.plain, shared.last)
-		case sub.filter != 0 && sub.cursor < t.lastMarker:
+		case sub.showsState() && sub.cursor < t.lastMarker:
 			sub.catchUp() // a gap, and new pages
 		case sub.cursor == shared.from:
-			shared.writeTo(sub, t.changes)
+			shared.writeTo(sub, t.differs)
 		default:
 			// The first cursor gets the shared batches. Subscribers with another cursor catch up alone.
 			messages, ok := t.after(sub.cursor)
@@ -56,7 +56,7 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, shared *sharedBatches
 			n := countFitting(messages)
 			more = n < len(messages)
 			shared.reset(sub.cursor, messages[:n])
-			shared.writeTo(sub, t.changes)
+			shared.writeTo(sub, t.differs)
 		}
 		if i < len(l.subs) && l.subs[i] == sub { // a failed write removes the subscription
 			i++
@@ -70,7 +70,7 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, shared *sharedBatches
 type sharedBatches struct {
 	from  int64         // the cursor, or -1 for none
 	last  int64         // the id of the last message
-	plain dialect.Batch // for subscribers that do not see the state
+	plain dialect.Batch // for subscribers that see only the data
 	shown []shownBatch  // for the others
 }
 
@@ -100,17 +100,17 @@ func (b *sharedBatches) reset(from int64, messages []*dialect.Message) {
 	}
 }
 
-// writeTo writes the messages to a subscriber whose cursor is b.from. changes says that some of the
-// messages may have Changes.
-func (b *sharedBatches) writeTo(sub *Subscription, changes bool) {
-	if sub.filter == 0 || !changes {
+// writeTo writes the messages to a subscriber whose cursor is b.from. differs says that some of the
+// messages may differ between subscribers.
+func (b *sharedBatches) writeTo(sub *Subscription, differs bool) {
+	if sub.filter == dataOnly || !differs {
 		sub.write(&b.plain, b.last)
 		return
 	}
 	sub.writeAny(b.shownTo(sub), b.last)
 }
 
-// shownTo returns the messages as a subscriber that sees the state receives them.
+// shownTo returns the messages as a subscriber that sees more than the data receives them.
 func (b *sharedBatches) shownTo(sub *Subscription) *dialect.Batch {
 	i := slices.IndexFunc(b.shown, func(s shownBatch) bool { return s.filter == sub.filter })
 	if i < 0 {

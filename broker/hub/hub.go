@@ -256,9 +256,7 @@ func (h *Hub) Unsubscribe(s *Subscription) {
 		return
 	}
 	s.clearLagging()
-	if s.filter != 0 {
-		s.Channel.releaseFilter(s.filter)
-	}
+	s.Channel.releaseFilter(s.filter)
 	list := &s.Channel.perLoop[s.loop]
 	last := len(list.subs) - 1
 	list.subs[s.index] = list.subs[last]

@@ -9,6 +9,13 @@ import (
 	"switchboard/internal/state"
 )
 
+// The filters at fixed indexes, which need no table: most subscriptions have one of them.
+const (
+	dataOnly   uint8 = iota // shows only the data of messages
+	withAuthor              // also shows their authors
+	firstState              // this filter, and all at higher indexes, show the state
+)
+
 // maxFilters bounds the different filters of one channel: Subscription.filter is one byte.
 const maxFilters = 255
 
@@ -18,9 +25,9 @@ const maxFilters = 255
 // gap.
 const positionEvery = 64
 
-// commonFilters are the filters without a prefix. Every channel with state subscribers has them, at
-// the indexes 1 and 2, so that a channel with too many prefixes still accepts these subscriptions.
-var commonFilters = []state.Filter{{}, {State: true}, {State: true, By: true}}
+// commonFilters are the filters without a prefix, by their indexes. Every channel with state
+// subscribers has them, so that a channel with too many prefixes still accepts these subscriptions.
+var commonFilters = []state.Filter{dataOnly: {}, withAuthor: {By: true}, firstState: {State: true}, {State: true, By: true}}
 
 // frameBytes is about how many bytes a change takes on a socket besides the channel and the entry.
 const frameBytes = 64
@@ -53,8 +60,9 @@ func (c *Channel) ReserveFilter(filter state.Filter) (release func(), err error)
 	return func() { c.releaseFilter(index) }, nil
 }
 
-// SetFilter changes what an active subscription sees of the state, on its loop. If filter shows the
-// state, the subscription is held until Start; otherwise it continues. ErrFilters changes nothing.
+// SetFilter changes what an active subscription sees besides the data of messages, on its loop. If
+// filter shows the state, the subscription is held until Start; otherwise it continues. ErrFilters
+// changes nothing. It is returned only for a filter that shows the state.
 func (s *Subscription) SetFilter(filter state.Filter) error {
 	index, err := s.Channel.useFilter(filter)
 	if err != nil {
@@ -62,7 +70,7 @@ func (s *Subscription) SetFilter(filter state.Filter) error {
 	}
 	s.Channel.releaseFilter(s.filter)
 	s.filter = index
-	if index != 0 {
+	if s.showsState() {
 		s.hold()
 	} else if s.is(held) {
 		s.Start()
@@ -70,7 +78,10 @@ func (s *Subscription) SetFilter(filter state.Filter) error {
 	return nil
 }
 
-// Filter returns what s sees of the state. An ended subscription sees nothing.
+// showsState reports whether s sees the state.
+func (s *Subscription) showsState() bool { return s.filter >= firstState }
+
+// Filter returns what s sees besides the data of messages. An ended subscription sees nothing.
 func (s *Subscription) Filter() state.Filter {
 	if !s.Active() {
 		return state.Filter{}
@@ -106,7 +117,7 @@ func (s *Subscription) overtake(cursor int64) {
 // cursor.
 func (s *Subscription) gap(after, id, cursor int64) {
 	s.cursor = cursor
-	if s.to.Gap(s, after, id) && s.filter != 0 && s.Active() {
+	if s.to.Gap(s, after, id) && s.showsState() && s.Active() {
 		s.hold()
 	}
 }
@@ -146,16 +157,19 @@ func (c *Channel) appendShown(list, messages []*dialect.Message, filter uint8) [
 
 // filter returns the filter with an index that is in use.
 func (c *Channel) filter(index uint8) state.Filter {
-	if index == 0 {
-		return state.Filter{}
+	if index < firstState {
+		return commonFilters[index]
 	}
 	return (*c.filters.Load())[index]
 }
 
 // useFilter adds a subscription with filter f and returns the index of f, or ErrFilters.
 func (c *Channel) useFilter(f state.Filter) (index uint8, err error) {
-	if !f.State {
-		return 0, nil
+	switch {
+	case !f.State && f.By:
+		return withAuthor, nil
+	case !f.State:
+		return dataOnly, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +200,7 @@ func (c *Channel) useFilter(f state.Filter) (index uint8, err error) {
 
 // releaseFilter undoes useFilter.
 func (c *Channel) releaseFilter(index uint8) {
-	if index == 0 {
+	if index < firstState {
 		return
 	}
 	c.mu.Lock()
@@ -201,15 +215,25 @@ func (c *Channel) releaseFilter(index uint8) {
 // StateSubscribers returns how many subscriptions on this server see the channel's state.
 func (c *Channel) StateSubscribers() int { return int(c.stateSubscribers.Load()) }
 
-// change encodes a change of the channel's state.
-func (c *Channel) change(id int64, data []byte) *dialect.Message {
+// entry encodes a message with an entry: a change of the channel's state, or a message with more
+// than data.
+func (c *Channel) entry(id int64, data []byte) *dialect.Message {
+	if message, ok := state.ScanMessage(data); ok {
+		m := c.hub.opts.Messages.Message(c.Name, id, message.Data)
+		m.Envelope = &dialect.Envelope{By: message.By}
+		return m
+	}
 	entry, err := state.DecodeEntry(data)
 	if err != nil {
-		c.hub.opts.Logger.Error().Err(err).Str("channel", c.Name).Int64("id", id).Msg("a change of the state is skipped")
+		c.hub.opts.Logger.Error().Err(err).Str("channel", c.Name).Int64("id", id).Msg("a message is skipped")
 	}
 	m := &dialect.Message{Channel: c.Name, ID: id}
 	if entry != nil && entry.Data != nil {
 		m = c.hub.opts.Messages.Message(c.Name, id, entry.Data)
+	}
+	if entry != nil && !entry.HasChanges() {
+		m.Envelope = &dialect.Envelope{By: entry.By}
+		return m
 	}
 	m.Changes = &dialect.Changes{
 		Entry: entry, Size: 2 * len(data), WriteSize: len(data) + len(c.Name) + frameBytes,

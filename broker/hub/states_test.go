@@ -62,6 +62,7 @@ func (s *harness) read(filter state.Filter, after *int64) (*reader, *Subscriptio
 	s.do(func() {
 		if !filter.State {
 			s.Subscribe(sub, s.loop, r, pos)
+			_ = sub.SetFilter(filter)
 		} else if err := s.SubscribeState(sub, s.loop, r, pos, filter); err != nil {
 			s.t.Error(err)
 		}
@@ -95,6 +96,7 @@ func (s *harness) updates(hinted bool) {
 	s.update(hinted, state.Update{Ops: []state.Op{set("x"), set("seat/1"), set("$$secret")}, Data: []byte(`"both"`), Client: "tab"})
 	s.update(hinted, state.Update{Ops: []state.Op{set("x")}, Client: "tab"})
 	s.update(hinted, state.Update{Ops: []state.Op{set("$$secret")}})
+	s.update(hinted, state.Update{Data: []byte(`"mine"`), Client: "tab"})
 	plain := s.append("a", 1)[0]
 	if hinted {
 		s.Channel("a").Hint(plain.ID, plain.Prev, plain.Data)
@@ -111,13 +113,14 @@ func TestFilters(t *testing.T) {
 		filter state.Filter
 		want   []string
 	}{
-		{"data only", state.Filter{}, []string{`"both"`, "0"}},
-		{"all fields", state.Filter{State: true}, []string{`"both"{"set":{"seat/1":1,"x":1}}`, `{"set":{"x":1}}`, "0", `{"del":["seat/1"]}`}},
+		{"data only", state.Filter{}, []string{`"both"`, `"mine"`, "0"}},
+		{"with the author", state.Filter{By: true}, []string{`"both"{"by":"tab"}`, `"mine"{"by":"tab"}`, "0"}},
+		{"all fields", state.Filter{State: true}, []string{`"both"{"set":{"seat/1":1,"x":1}}`, `{"set":{"x":1}}`, `"mine"`, "0", `{"del":["seat/1"]}`}},
 		{"with the writer", everything, []string{
-			`"both"{"set":{"seat/1":1,"x":1},"by":"tab"}`, `{"set":{"x":1},"by":"tab"}`, "0", `{"del":["seat/1"]}`,
+			`"both"{"set":{"seat/1":1,"x":1},"by":"tab"}`, `{"set":{"x":1},"by":"tab"}`, `"mine"{"by":"tab"}`, "0", `{"del":["seat/1"]}`,
 		}},
-		{"a prefix", state.Filter{State: true, Prefix: "seat/"}, []string{`"both"{"set":{"seat/1":1}}`, "0", `{"del":["seat/1"]}`}},
-		{"a prefix without fields", state.Filter{State: true, Prefix: "none/"}, []string{`"both"`, "0"}},
+		{"a prefix", state.Filter{State: true, Prefix: "seat/"}, []string{`"both"{"set":{"seat/1":1}}`, `"mine"`, "0", `{"del":["seat/1"]}`}},
+		{"a prefix without fields", state.Filter{State: true, Prefix: "none/"}, []string{`"both"`, `"mine"`, "0"}},
 	}
 	for _, source := range []string{"hints", "a drain", "the store"} {
 		s := newHarness(t, queue.Options{})
@@ -156,22 +159,22 @@ func TestTailKnowsChanges(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	plain := s.append("a", 1)[0]
 	s.read(everything, &plain.ID)
-	if s.Channel("a").tail.Load().changes {
+	if s.Channel("a").tail.Load().differs {
 		t.Error("a tail without changes has some")
 	}
 	change := s.update(false, state.Update{Ops: []state.Op{set("x")}})
 	s.MarkAllDirty()
 	s.settle()
-	if !s.Channel("a").tail.Load().changes {
+	if !s.Channel("a").tail.Load().differs {
 		t.Error("a tail that a drain extended has no changes")
 	}
 	s.Tick()
 	s.Tick() // drops the tail's messages
-	if s.Channel("a").tail.Load().changes {
+	if s.Channel("a").tail.Load().differs {
 		t.Error("a tail without messages has changes")
 	}
 	s.read(everything, &plain.ID)
-	if tl := s.Channel("a").tail.Load(); !tl.changes || tl.last != change.ID {
+	if tl := s.Channel("a").tail.Load(); !tl.differs || tl.last != change.ID {
 		t.Error("a tail to which a page was prepended has no changes")
 	}
 }
@@ -265,7 +268,14 @@ func TestSetFilter(t *testing.T) {
 	})
 	update()
 	s.do(func() {
-		if want := []string{"1", `1{"set":{"x":1}}`, `1{"set":{"x":1}}`, "1"}; !slices.Equal(r.got, want) {
+		if err := sub.SetFilter(state.Filter{By: true}); err != nil || sub.Held() || sub.Filter() != (state.Filter{By: true}) {
+			t.Errorf("%v, held %v, the filter is %+v", err, sub.Held(), sub.Filter())
+		}
+	})
+	s.update(true, state.Update{Data: []byte("2"), Client: "tab"})
+	s.settle()
+	s.do(func() {
+		if want := []string{"1", `1{"set":{"x":1}}`, `1{"set":{"x":1}}`, "1", `2{"by":"tab"}`}; !slices.Equal(r.got, want) {
 			t.Errorf("got %q, want %q", r.got, want)
 		}
 	})

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"slices"
 	"strconv"
 
 	"switchboard/broker/dialect"
@@ -32,7 +33,7 @@ type Subscription struct {
 	index   int32  // in the loop's list, or ended
 	loop    uint16 // loop.Index
 	flags   flags
-	filter  uint8 // index in Channel.filters; 0 means that it does not see the state
+	filter  uint8 // dataOnly, withAuthor, or an index in Channel.filters
 }
 
 // flags holds the flags of a subscription, and the count that Overtaken returns.
@@ -122,10 +123,14 @@ func (s *Subscription) caughtUp() {
 // writeOnce writes as many messages as fit one write, and returns the rest.
 func (s *Subscription) writeOnce(messages []*dialect.Message) []*dialect.Message {
 	n := countFitting(messages)
-	if s.filter != 0 {
+	if s.showsState() {
 		return s.writeShown(messages, n)
 	}
-	s.write(&dialect.Batch{Messages: messages[:n]}, messages[n-1].ID)
+	batch, last := messages[:n], messages[n-1].ID
+	if s.filter == withAuthor && slices.ContainsFunc(batch, (*dialect.Message).Differs) {
+		batch = s.Channel.appendShown(nil, batch, s.filter)
+	}
+	s.write(&dialect.Batch{Messages: batch}, last)
 	return messages[n:]
 }
 

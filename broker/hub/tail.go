@@ -17,14 +17,14 @@ const (
 	maxTailBytes    = 256 << 10
 )
 
-// message encodes an entry of the channel's queue: the payload of a message, a change of the state,
-// or a loss marker, which becomes a gap event.
+// message encodes an item of the channel's queue: the payload of a message, an entry, or a loss
+// marker, which becomes a gap event.
 func (c *Channel) message(id int64, data []byte) *dialect.Message {
 	if after, to, lost := queue.Loss(data); lost {
 		return c.gap(id, after, to)
 	}
 	if state.IsEntry(data) {
-		return c.change(id, data)
+		return c.entry(id, data)
 	}
 	return c.hub.opts.Messages.Message(c.Name, id, data)
 }
@@ -37,7 +37,7 @@ func (c *Channel) gap(id, after, to int64) *dialect.Message {
 	return m
 }
 
-// isMarker reports whether an entry of the channel's queue is a loss marker.
+// isMarker reports whether an item of the channel's queue is a loss marker.
 func isMarker(m *dialect.Message) bool { return m.Event != nil }
 
 // tail is an unbroken sequence of a channel's newest messages. It is immutable. A new message makes
@@ -48,7 +48,7 @@ type tail struct {
 	last       int64 // the id of the last message, or base when there is none
 	lastMarker int64 // id of the channel's newest loss marker
 	bytes      int32 // of the messages
-	changes    bool  // some messages may have Changes
+	differs    bool  // some messages may differ between subscribers, see dialect.Message.Differs
 	idle       bool  // no message arrived since the last tick
 }
 
@@ -75,12 +75,12 @@ func search(messages []*dialect.Message, id int64) (i int, found bool) {
 
 // extend returns t with more appended, shortened at the front to the tail's limits.
 func (t *tail) extend(more []*dialect.Message) *tail {
-	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, changes: t.changes}
+	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs}
 	next.messages = append(t.messages, more...) // no other tail reads beyond len(t.messages)
 	for _, m := range more {
 		next.bytes += int32(m.Size())
 		next.last = m.ID
-		next.changes = next.changes || m.Changes != nil
+		next.differs = next.differs || m.Differs()
 		if isMarker(m) {
 			next.lastMarker = m.ID
 		}
@@ -105,10 +105,10 @@ func (t *tail) extend(more []*dialect.Message) *tail {
 // of them, and the last of them has the id t.base. ok is false if the result exceeds the tail's
 // limits.
 func (t *tail) prepend(base int64, earlier []*dialect.Message) (next *tail, ok bool) {
-	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, changes: t.changes}
+	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs}
 	for _, m := range earlier {
 		next.bytes += int32(m.Size())
-		next.changes = next.changes || m.Changes != nil
+		next.differs = next.differs || m.Differs()
 	}
 	next.messages = slices.Concat(earlier, t.messages)
 	return next, len(next.messages) <= maxTailMessages && next.bytes <= maxTailBytes

@@ -3,15 +3,10 @@ package presence
 import (
 	"sync"
 	"sync/atomic"
-	"unicode"
-	"unicode/utf8"
 
 	"switchboard/internal/state"
 	"switchboard/registry"
 )
-
-// maxAlias is the longest alias, in bytes.
-const maxAlias = 128
 
 // aliasTable holds the channels that show aliases, with this server's clients there.
 type aliasTable struct {
@@ -301,18 +296,4 @@ func (c *aliasChannel) invalidate(e *state.Entry) (found bool) {
 		touch(field)
 	}
 	return found
-}
-
-// isAlias reports whether a text can be shown in place of a client id. It must fit a roster, whose
-// changes are lines and whose version is in a field that begins with a space.
-func isAlias(text string) bool {
-	if text == "" || len(text) > maxAlias || text[0] == ' ' || !utf8.ValidString(text) {
-		return false
-	}
-	for _, r := range text {
-		if unicode.IsControl(r) {
-			return false
-		}
-	}
-	return true
 }

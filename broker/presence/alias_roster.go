@@ -3,6 +3,7 @@ package presence
 import (
 	"context"
 
+	"switchboard/internal/state"
 	"switchboard/registry"
 )
 
@@ -93,7 +94,7 @@ func (t *aliasTable) apply(reads []FieldRead) {
 				continue
 			}
 			u.read = u.version
-			if text := r.Texts[i]; isAlias(text) {
+			if text := r.Texts[i]; state.IsAlias(text) {
 				c.setAlias(u, text)
 			} else {
 				c.setAlias(u, "")

@@ -291,18 +291,6 @@ func TestAliasesChanged(t *testing.T) {
 	})
 }
 
-// TestIsAlias checks which texts can be shown.
-func TestIsAlias(t *testing.T) {
-	for text, want := range map[string]bool{
-		"7": true, "Amy Smith": true, "Zoë": true, "": false, " version": false, "a\nb": false, "\xff": false,
-		strings.Repeat("x", maxAlias): true, strings.Repeat("x", maxAlias+1): false,
-	} {
-		if isAlias(text) != want {
-			t.Errorf("isAlias(%q) is %t", text, !want)
-		}
-	}
-}
-
 // TestManyAliases checks that a server with more users than one read or one change takes shows all
 // of them.
 func TestManyAliases(t *testing.T) {

@@ -81,25 +81,19 @@ func (m *Manager) readHistory(ctx context.Context, read queue.ChannelRead, filte
 
 // add adds what the filter shows of a message.
 func (h *historyPage) add(m *Manager, message queue.Message, filter state.Filter) {
-	one := wire.Stored{ID: message.ID, Data: message.Data}
 	if _, _, lost := queue.Loss(message.Data); lost {
 		h.complete = false
 		return
 	}
-	if state.IsEntry(message.Data) {
-		entry, err := state.DecodeEntry(message.Data)
-		if err != nil {
-			m.opts.Logger.Error().Err(err).Int64("id", message.ID).Msg("a change of a state is skipped")
-			return
-		}
-		if one.Data, one.StateEvent = entry.Data, entry.Show(filter); one.Data == nil && one.StateEvent == nil {
-			return
-		}
+	shown, ok, err := state.ShowStored(message.ID, message.Data, filter)
+	if err != nil {
+		m.opts.Logger.Error().Err(err).Int64("id", message.ID).Msg("a message is skipped")
+	} else if ok {
+		h.messages = append(h.messages, shown)
 	}
-	h.messages = append(h.messages, one)
 }
 
-// checkHistory checks a history message, and returns what the answer shows of the state.
+// checkHistory checks a history message, and returns what the answer shows of the messages.
 func (s *Session) checkHistory(req wire.Request) (filter state.Filter, err error) {
 	perms := s.permissions()
 	if err = checkChannel(req); err == nil {
@@ -108,7 +102,11 @@ func (s *Session) checkHistory(req wire.Request) (filter state.Filter, err error
 	if err == nil {
 		err = s.checkSubscribed(req.Channel)
 	}
-	if selector := selectorOf(req); err == nil && selector != nil {
+	switch selector := selectorOf(req); {
+	case err != nil:
+	case selector == nil:
+		filter = perms.authorFilter(req.Channel)
+	default:
 		if err = perms.checkState(req.Channel, selector.Prefix); err == nil {
 			filter = perms.filter(req.Channel, selector.Prefix)
 		}

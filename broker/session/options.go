@@ -88,7 +88,7 @@ type Queue interface {
 // Publication is a client's message to a channel.
 type Publication struct {
 	Channel string
-	Data    []byte // compact JSON; not used if there is an Update
+	Data    []byte // a state.Entry; not used if there is an Update
 	Key     string // idempotency key in the key space of the channel, "" for none
 	// Durable waits until a replica has the message. If none confirms in time, the error is
 	// queue.ErrNotReplicated and the Published is valid.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -70,6 +71,21 @@ func (p permissions) checkSubscribe(req wire.Request) error {
 		return p.checkState(req.Channel, selector.Prefix)
 	}
 	return nil
+}
+
+// seesAuthors returns whether the client sees who has published the messages of a channel. A client
+// that may see the presence does. In a channel that shows aliases, all readers of the state do.
+func (p permissions) seesAuthors(channel string) bool {
+	if p.rules.Allows(p.subject, namespace.Presence, channel) {
+		return true
+	}
+	rule := p.rules.For(channel)
+	return rule != nil && rule.By != "" && p.rules.Allows(p.subject, namespace.State, channel)
+}
+
+// authorFilter returns what the client sees of the messages of a channel without the state.
+func (p permissions) authorFilter(channel string) state.Filter {
+	return state.Filter{By: p.seesAuthors(channel)}
 }
 
 // checkWatchUser checks whether the client may watch a user's presence. channel is the user's

@@ -15,8 +15,8 @@ import (
 // publish stores a client's message to a channel, or changes its state.
 func (s *Session) publish(req wire.Request) {
 	rule := s.m.opts.Access.Namespaces().For(req.Channel)
-	if req.Change != nil || rule != nil && rule.Needs != "" {
-		s.publishChange(req)
+	if req.Change != nil || rule != nil && (rule.Needs != "" || rule.By != "") {
+		s.publishChange(req) // the store reads the needed field, and the alias of the author
 	} else {
 		s.publishMessage(req, rule)
 	}
@@ -49,8 +49,9 @@ func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 		s.refuse(req.Ref, err)
 		return
 	}
+	message := state.Entry{By: s.client, Data: data}
 	p := Publication{
-		Channel: req.Channel, Data: data, Key: key, Durable: isDurable(req),
+		Channel: req.Channel, Data: message.Encode(), Key: key, Durable: isDurable(req),
 		ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0,
 	}
 	ref := req.Ref // the function below must not refer to req, which would move it to the heap

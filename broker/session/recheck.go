@@ -19,7 +19,7 @@ func (m *Manager) Recheck() {
 }
 
 // recheck ends the watches, the here values and the subscriptions that a new token or new access
-// rules do not allow. It also adapts what the subscriptions show of states.
+// rules do not allow. It also adapts what the subscriptions show of states and authors.
 func (s *Session) recheck() {
 	current := s.permissions()
 	for _, w := range slices.Clone(s.watches()) {
@@ -43,7 +43,7 @@ func (s *Session) recheck() {
 		}
 		err := current.check(namespace.Subscribe, name)
 		if err == nil && s.state == open {
-			err = s.recheckState(current, sub)
+			err = s.recheckFilter(current, sub)
 		}
 		if err == nil || s.state != open { // a write may have ended the session
 			continue

@@ -35,14 +35,10 @@ func (p permissions) checkState(channel, prefix string) error {
 	return nil
 }
 
-// filter returns what the client sees of the fields of a channel that begin with a prefix, if it
-// may read the state.
+// filter returns what the client sees of the fields of a channel that begin with a prefix, and of
+// its messages, if it may read the state.
 func (p permissions) filter(channel, prefix string) state.Filter {
-	rule := p.rules.For(channel)
-	return state.Filter{
-		State: true, Prefix: prefix,
-		By: rule != nil && rule.By != "" || p.rules.Allows(p.subject, namespace.Presence, channel),
-	}
+	return state.Filter{State: true, Prefix: prefix, By: p.seesAuthors(channel)}
 }
 
 // stateRequest asks for the pages of a subscription.
@@ -189,14 +185,13 @@ func (s *Session) resubscribeState(req wire.Request, sub *hub.Subscription) {
 	}
 }
 
-// recheckState applies new access rules to a subscription that sees the state. It returns the
-// reason if the client may no longer read the state.
-func (s *Session) recheckState(current permissions, sub *hub.Subscription) error {
-	before := sub.Filter()
+// recheckFilter applies new access rules to what a subscription sees. It returns the reason if the
+// subscription sees the state, and the client may no longer read it.
+func (s *Session) recheckFilter(current permissions, sub *hub.Subscription) error {
+	before, channel := sub.Filter(), sub.Channel.Name
 	if !before.State {
-		return nil
+		return sub.SetFilter(current.authorFilter(channel))
 	}
-	channel := sub.Channel.Name
 	if err := current.check(namespace.State, channel); err != nil {
 		return err
 	}

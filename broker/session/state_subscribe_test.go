@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
 	"switchboard/internal/state"
+	"switchboard/internal/wire"
 	"switchboard/queue"
 )
 
@@ -30,7 +32,7 @@ func TestSubscribeWithState(t *testing.T) {
 	h.expect("published", "", "", `{"type":"publish","channel":"a","set":{"y":7}}`)
 	h.backendSet("a", map[string]string{"$$h": "1"})
 	h.expect("published", "", "", `{"type":"publish","channel":"a","data":1,"del":["x/2","y"]}`)
-	if events := plain.received(); types(events) != "message" || string(events[0].Data) != "1" || events[0].StateEvent != nil {
+	if events := plain.received(); types(events) != "message" || string(events[0].Data) != "1" || !reflect.DeepEqual(events[0].StateEvent, &wire.StateEvent{By: "phone"}) {
 		t.Errorf("without state: %+v", events)
 	}
 	events = all.received()

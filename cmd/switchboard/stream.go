@@ -195,6 +195,9 @@ func (t *tail) printMessage(s stream, m backend.Message) {
 		if t.screen.Terminal {
 			cells = append([]screen.Cell{{Text: clock(m.ID), Color: screen.Dim}}, cells...)
 		}
+		if m.By != "" {
+			cells = append(cells, screen.Cell{Text: "by " + m.By, Color: screen.Dim})
+		}
 		if m.StateEvent != nil {
 			text, _ := json.Marshal(m.StateEvent) // it was decoded from JSON
 			cells = append(cells, screen.Cell{Text: string(text), Color: screen.Yellow})

@@ -1,11 +1,6 @@
 package state
 
-import (
-	"cmp"
-	"encoding/json"
-
-	"switchboard/internal/payload"
-)
+import "cmp"
 
 // update is an Update that is being checked and applied.
 type update struct {
@@ -37,11 +32,14 @@ func (s *State) Apply(u *Update, now int64, next func() int64) (Result, error) {
 	if err := a.check(); err != nil {
 		return a.finish(), err
 	}
-	a.entry.By, a.entry.Data = u.Client, u.Data
+	a.entry.By, a.entry.Exclude, a.entry.Data = u.Client, u.Exclude, u.Data
 	a.result.ID, a.whole = next(), true
 	a.write()
 	if u.ByField != "" {
-		a.entry.By = a.text(u.ByField)
+		a.entry.By, a.entry.From = "", u.Client
+		if f := a.fields.get(u.ByField); f != nil {
+			a.entry.By = aliasOf(f.Value)
+		}
 	}
 	if s.keepUntil = 0; u.Keep > 0 {
 		s.keepUntil = now + u.Keep.Milliseconds()
@@ -56,23 +54,6 @@ func (s *State) Check(u *Update, now int64, next func() int64) (Result, error) {
 	a.prepare()
 	err := a.check()
 	return a.finish(), err
-}
-
-// text returns the value of a field that is a JSON string, or "".
-func (a *update) text(name string) string {
-	f := a.fields.get(name)
-	if f == nil {
-		return ""
-	}
-	s := payload.NewScanner(f.Value)
-	if text, ok := s.Text(); ok && s.End() {
-		return string(text)
-	}
-	var value string // with escapes
-	if json.Unmarshal(f.Value, &value) != nil {
-		return ""
-	}
-	return value
 }
 
 // planOf returns the plan for a field, or nil.

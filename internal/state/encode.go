@@ -56,18 +56,30 @@ func (e *Entry) changes() wire.StateEvent {
 // isPlain reports whether appendPlain can encode e.
 func (e *Entry) isPlain() bool {
 	changes := e.changes()
-	return IsPlain(&changes) && plainKeys(e.Own) && plainOwners(e.Own) && (len(e.Data) == 0 || payload.IsCompact(e.Data))
+	return IsPlain(&changes) && plainKeys(e.Own) && plainOwners(e.Own) && payload.IsPlain(e.From) && payload.IsPlain(e.Exclude) &&
+		(len(e.Data) == 0 || payload.IsCompact(e.Data))
 }
 
 // appendPlain appends the JSON of an entry that isPlain reports.
 func (e *Entry) appendPlain(dst []byte) []byte {
-	changes := e.changes()
-	dst = AppendChanges(append(dst, '{'), &changes)
+	dst = append(dst, '{')
+	if e.Erased != 0 {
+		dst = strconv.AppendInt(appendKey(dst, "erased"), e.Erased, 10)
+	}
+	if e.HasChanges() {
+		changes := e.changes()
+		dst = AppendChanges(dst, &changes)
+	}
 	if len(e.Own) > 0 {
 		dst = appendOwners(appendKey(dst, "own"), e.Own)
 	}
-	if e.By != "" {
-		dst = appendText(appendKey(dst, "by"), e.By)
+	for _, member := range [...]struct{ key, text string }{{"by", e.By}, {"from", e.From}, {"exclude", e.Exclude}} {
+		if member.text != "" {
+			dst = appendText(appendKey(dst, member.key), member.text)
+		}
+	}
+	if e.Erase != 0 {
+		dst = strconv.AppendInt(appendKey(dst, "erase"), e.Erase, 10)
 	}
 	if len(e.Data) > 0 {
 		dst = append(appendKey(dst, "data"), e.Data...)
@@ -78,7 +90,7 @@ func (e *Entry) appendPlain(dst []byte) []byte {
 // size is about the length of the JSON of e.
 func (e *Entry) size() int {
 	const aroundName = 16 // quotes, commas, colons and an integer
-	n := 64 + len(e.By) + len(e.Data)
+	n := 64 + len(e.By) + len(e.From) + len(e.Exclude) + len(e.Data)
 	for name, value := range e.Set {
 		n += len(name) + len(value) + aroundName
 	}

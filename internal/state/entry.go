@@ -11,9 +11,17 @@ import (
 // it, so a broker that does not know entries skips them.
 const EntryMark = '~'
 
-// Entry is one change of a state, as the log holds it: EntryMark and the JSON of the Entry. A Map
-// applies the fields in this order: Cleared, Gone, Del, Set, Until, Away, Back, Own.
+// Entry is a message of a channel, as the log holds it: EntryMark and the JSON of the Entry. It may
+// change the state, have the data of a message and its author, or both. A Map applies the fields in
+// this order: Cleared, Gone, Del, Set, Until, Away, Back, Own.
+//
+// Later versions may add members. A broker that does not know a member ignores it, and delivers the
+// rest.
 type Entry struct {
+	// Erased is the time at which the message was erased, Unix ms, or 0. Only its changes of fields
+	// are left: a state is the fold of its log. It is the first member of the text, see IsErased.
+	Erased int64 `json:"erased,omitempty"`
+
 	Cleared bool                       `json:"cleared,omitempty"` // all fields were removed
 	Gone    map[string]string          `json:"gone,omitempty"`    // fields that ended, with Expired or Left
 	Del     []string                   `json:"del,omitempty"`     // fields that were removed
@@ -23,9 +31,18 @@ type Entry struct {
 	Back    []string                   `json:"back,omitempty"`    // fields of which an owner is back
 	// Own lists the owners of each field whose owners have changed. Clients do not receive it.
 	Own map[string][]string `json:"own,omitempty"`
-	// By is the id of the client whose update it is, "" for the backend.
-	By   string          `json:"by,omitempty"`
-	Data json.RawMessage `json:"data,omitempty"` // the data of the message
+
+	// By is the author that readers may see: the id of the client that published the message, or its
+	// alias. It is "" for the backend, and for a client without an alias.
+	By string `json:"by,omitempty"`
+	// From is the id of the client that published the message, if By is not that id. Only the backend
+	// sees it.
+	From string `json:"from,omitempty"`
+	// Exclude is the id of the client that does not receive Data.
+	Exclude string `json:"exclude,omitempty"`
+	// Erase is the id of a message that was erased, or 0. An entry that has it has no other member.
+	Erase int64           `json:"erase,omitempty"`
+	Data  json.RawMessage `json:"data,omitempty"` // the data of the message
 }
 
 // The reasons in Entry.Gone.
@@ -36,6 +53,32 @@ const (
 
 // IsEntry reports whether the data of a message is an Entry.
 func IsEntry(data []byte) bool { return len(data) > 0 && data[0] == EntryMark }
+
+// erasedStart is how the text of an entry begins that has Erased.
+const erasedStart = string(EntryMark) + `{"erased":`
+
+// IsErased reports whether the data of a message is an Entry that has Erased.
+func IsErased(data []byte) bool { return bytes.HasPrefix(data, []byte(erasedStart)) }
+
+// HasChanges reports whether the entry changes the state.
+func (e *Entry) HasChanges() bool {
+	return e.Cleared || len(e.Gone) > 0 || len(e.Del) > 0 || len(e.Set) > 0 || len(e.Until) > 0 || len(e.Away) > 0 ||
+		len(e.Back) > 0 || len(e.Own) > 0
+}
+
+// ErasedAt returns what stays of the entry if its message is erased at a time, in Unix ms.
+func (e *Entry) ErasedAt(ms int64) *Entry {
+	left := *e
+	left.Erased, left.By, left.From, left.Exclude, left.Data = ms, "", "", "", nil
+	return &left
+}
+
+// WithoutData returns what the client Exclude receives of the entry.
+func (e *Entry) WithoutData() *Entry {
+	left := *e
+	left.Data = nil
+	return &left
+}
 
 // Encode returns the entry as data of a message.
 func (e *Entry) Encode() []byte {
@@ -73,10 +116,7 @@ func DecodeEntry(data []byte) (*Entry, error) {
 }
 
 // isEmpty reports whether the entry changes nothing.
-func (e *Entry) isEmpty() bool {
-	return !e.Cleared && len(e.Gone) == 0 && len(e.Del) == 0 && len(e.Set) == 0 && len(e.Until) == 0 &&
-		len(e.Away) == 0 && len(e.Back) == 0 && len(e.Own) == 0 && e.Data == nil
-}
+func (e *Entry) isEmpty() bool { return !e.HasChanges() && e.Data == nil }
 
 // setGone records the end of a field. No other part of the entry names the field any more, because
 // readers apply Gone first.

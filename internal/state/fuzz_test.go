@@ -106,6 +106,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	for _, text := range []string{
 		`~{}`, `{}`, `~null`, `~{"set":{"a":1},"until":{"a":5},"own":{"a":["x"]},"data":null,"by":"x"}`,
 		`~{"cleared":true,"gone":{"a":"left"},"del":["b"],"away":{"c":0},"back":["d"]}`, `~{"set":{"a":null,"b":1e999}}`,
+		`~{"by":"1","from":"amy/tab","exclude":"bob/tab","data":{"n":1}}`, `~{"erased":1795330758518,"set":{"a":1}}`, `~{"erase":735325130218612}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -124,6 +125,9 @@ func FuzzDecodeEntry(f *testing.F) {
 		m.Apply(2, again)
 		m.Pages(5, Filter{State: true}, 100)
 		e.Show(Filter{State: true, Prefix: "a"})
+		if erased := e.ErasedAt(5).Encode(); !IsErased(erased) || IsErased(encoded) != (e.Erased != 0) {
+			t.Fatalf("%q is erased: %v; and then it is %q", encoded, IsErased(encoded), erased)
+		}
 		var follower Follower
 		follower.Message(1, e.Show(Filter{State: true, Hidden: true, By: true}))
 	})
@@ -137,6 +141,8 @@ func FuzzScanEntry(f *testing.F) {
 		`{"set":{"a":1},"set":{"b":2}}`, `{"del":["a"],"del":["b"]}`, `{"del":[]}`, `{"set":{}}`, `{"cleared":false}`, `{"Set":{"a":1}}`,
 		`{"own":{"a":null}}`, `{"until":{"a":-1}}`, `{"until":{"a":null}}`, `{"set":{"a": [1, 2]}}`, "{\"set\":{\"a\":1\n}}", `{"by":"\u0041"}`,
 		`{"by":"é<&>"}`, "{\"by\":\"\u2028\"}", "{\"by\":\"\xff\"}", `{"del":["a",]}`, `{"del":[,"a"]}`, `{"set":{"a":1,"a":2}}`, `{"x":1}`, `{}`, `{"by":"a"}}`,
+		`{"by":"1","from":"amy/tab","exclude":"bob/tab","data":{"n":1}}`, `{"erased":1795330758518,"del":["a"]}`, `{"erase":-5}`, `{"erase":1e3}`,
+		`{"erased":null,"exclude":null,"from":"\u0000"}`, `{"erase":1,"erase":2}`, `{"Erased":1}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -145,6 +151,10 @@ func FuzzScanEntry(f *testing.F) {
 		err := json.Unmarshal(text, &want)
 		if got := new(Entry); scanEntry(got, text) && (err != nil || !reflect.DeepEqual(*got, want)) {
 			t.Fatalf("%q is %+v, want %+v: %v", text, *got, want, err)
+		}
+		if m, ok := ScanMessage(append([]byte{EntryMark}, text...)); ok &&
+			(err != nil || want.HasChanges() || want.Exclude != "" || want.Erase != 0 || want.Erased != 0 || m.By != want.By || !bytes.Equal(m.Data, want.Data)) {
+			t.Fatalf("%q is the message %+v, want %+v: %v", text, m, want, err)
 		}
 		if err != nil {
 			return
@@ -160,6 +170,7 @@ func TestScanAcceptsUsualEntries(t *testing.T) {
 	for _, text := range []string{
 		`{"set":{"turn":"amy"},"by":"tab-1","data":{"move":"e4"}}`, `{"gone":{"seat/A1":"expired"}}`, `{"away":{"member/amy":1795330758518}}`,
 		`{"set":{"a":1,"b":[true]},"until":{"a":1795330758518},"own":{"a":["tab-1"],"b":[]}}`, `{"cleared":true}`, `{"del":["a","b"],"back":["c"]}`,
+		`{"by":"amy/tab","data":{"text":"hello"}}`, `{"by":"1","from":"amy/tab","exclude":"amy/tab","data":1}`, `{"erased":1795330758518}`, `{"erase":735325130218612}`,
 	} {
 		e := new(Entry)
 		if !scanEntry(e, []byte(text)) {
@@ -172,6 +183,7 @@ func TestScanAcceptsUsualEntries(t *testing.T) {
 
 func BenchmarkEntry(b *testing.B) {
 	data := []byte(`~{"set":{"seat/17":{"type":"chat","from":"alice","text":"a value of an ordinary size, about ninety bytes"}}}`)
+	message := []byte(`~{"by":"alice/phone","data":{"type":"chat","from":"alice","text":"a message of an ordinary size, about ninety bytes"}}`)
 	e, err := DecodeEntry(data)
 	if err != nil {
 		b.Fatal(err)
@@ -181,6 +193,8 @@ func BenchmarkEntry(b *testing.B) {
 		do   func()
 	}{
 		{"decode", func() { _, _ = DecodeEntry(data) }},
+		{"decode a message", func() { _, _ = DecodeEntry(message) }},
+		{"scan a message", func() { _, _ = ScanMessage(message) }},
 		{"unmarshal", func() { _ = json.Unmarshal(data[1:], new(Entry)) }},
 		{"encode", func() { e.Encode() }},
 		{"marshal", func() { e.encodeAny() }},

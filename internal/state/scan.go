@@ -23,9 +23,59 @@ func scanEntry(e *Entry, text []byte) bool {
 	}
 }
 
+// Message is an entry that changes no fields: the message of a client, in most cases.
+type Message struct {
+	By   string // Entry.By
+	Data []byte // Entry.Data; shares the memory of the text, not nil
+}
+
+// ScanMessage decodes the data of a message with an Entry, if it is written as usual, has Data and
+// changes no fields. Otherwise ok is false, and DecodeEntry decides. It takes a quarter of the time
+// of DecodeEntry.
+func ScanMessage(data []byte) (m Message, ok bool) {
+	if !IsEntry(data) {
+		return m, false
+	}
+	s := payload.NewScanner(data[1:])
+	for prefix := byte('{'); ; prefix = ',' {
+		name, ok := s.Field(prefix)
+		if !ok {
+			return m, false
+		}
+		switch string(name) {
+		case "by":
+			ok = scanText(&s, &m.By)
+		case "from":
+			_, ok = s.Text()
+		case "data":
+			m.Data, _, ok = s.Value()
+		default:
+			return m, false
+		}
+		if !ok {
+			return m, false
+		}
+		if s.Take('}') {
+			return m, s.End() && m.Data != nil
+		}
+	}
+}
+
 // scanMember decodes the value of the member called name.
 func (e *Entry) scanMember(name string, s *payload.Scanner) (ok bool) {
 	switch name {
+	case "by":
+		return scanText(s, &e.By)
+	case "data":
+		return scanValue(s, &e.Data)
+	case "exclude":
+		return scanText(s, &e.Exclude)
+	case "from":
+		return scanText(s, &e.From)
+	case "erase":
+		return scanInteger(s, &e.Erase)
+	case "erased":
+		return scanInteger(s, &e.Erased)
 	case "cleared":
 		var value []byte
 		value, _, ok = s.Value()
@@ -45,10 +95,6 @@ func (e *Entry) scanMember(name string, s *payload.Scanner) (ok bool) {
 		return scanTexts(s, &e.Back)
 	case "own":
 		return scanMap(s, &e.Own, scanTexts)
-	case "by":
-		return scanText(s, &e.By)
-	case "data":
-		return scanValue(s, &e.Data)
 	}
 	return false
 }

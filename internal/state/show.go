@@ -11,12 +11,12 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Filter selects what a subscriber or a caller sees of a state. The zero Filter shows nothing but
-// the data of messages.
+// Filter selects what a subscriber or a caller sees of a message besides its data. The zero Filter
+// shows nothing else.
 type Filter struct {
 	State  bool   // shows fields
 	Prefix string // only fields that begin with it
-	By     bool   // shows the client that published a message
+	By     bool   // shows the author of a message, also without State
 	Hidden bool   // also shows the fields that begin with $$. Only the backend sees them
 }
 
@@ -143,6 +143,27 @@ func pages(fields iter.Seq2[string, *Shown], now int64, filter Filter, limit int
 // Show returns what the filter shows of the entry, without its data. It returns nil if the message
 // has no more than the data for this filter. A message with neither is not sent.
 func (e *Entry) Show(filter Filter) *wire.StateEvent {
+	s := e.showChanges(filter)
+	if by := e.showBy(filter, s); by != "" {
+		if s == nil {
+			s = new(wire.StateEvent)
+		}
+		s.By = by
+	}
+	return s
+}
+
+// showBy returns the author of a message, if the filter shows it. changes are those that the filter
+// shows, or nil.
+func (e *Entry) showBy(filter Filter, changes *wire.StateEvent) string {
+	if filter.By && (changes != nil || e.Data != nil) {
+		return e.By
+	}
+	return ""
+}
+
+// showChanges returns the changes of fields that the filter shows, or nil.
+func (e *Entry) showChanges(filter Filter) *wire.StateEvent {
 	if !filter.State {
 		return nil
 	}
@@ -151,15 +172,28 @@ func (e *Entry) Show(filter Filter) *wire.StateEvent {
 		Gone:    showMap(e.Gone, filter), Del: showList(e.Del, filter), Set: showMap(e.Set, filter),
 		Until: showMap(e.Until, filter), Away: showMap(e.Away, filter), Back: showList(e.Back, filter),
 	}
-	changes := s.Cleared || len(s.Gone) > 0 || len(s.Del) > 0 || len(s.Set) > 0 || len(s.Until) > 0 || len(s.Away) > 0 ||
-		len(s.Back) > 0
-	if filter.By && (changes || e.Data != nil) {
-		s.By = e.By
-	}
-	if !changes && s.By == "" {
+	if !s.Cleared && len(s.Gone)+len(s.Del)+len(s.Set)+len(s.Until)+len(s.Away)+len(s.Back) == 0 {
 		return nil
 	}
 	return s
+}
+
+// ShowStored returns what the filter shows of a message of a channel, with the stored data, in a
+// history. ok is false if that is nothing. The error is that of an entry that cannot be decoded.
+func ShowStored(id int64, data []byte, filter Filter) (s wire.Stored, ok bool, err error) {
+	if !IsEntry(data) {
+		return wire.Stored{ID: id, Data: data}, true, nil
+	}
+	e, err := DecodeEntry(data)
+	if err != nil {
+		return s, false, err
+	}
+	s = wire.Stored{ID: id, Data: e.Data, StateEvent: e.showChanges(filter)}
+	s.By = e.showBy(filter, s.StateEvent)
+	if filter.Hidden {
+		s.From = e.From
+	}
+	return s, s.Data != nil || s.StateEvent != nil, nil
 }
 
 // showMap returns the fields that the filter shows. It is fields itself if that is all of them.

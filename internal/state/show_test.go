@@ -72,6 +72,9 @@ func TestShowEntry(t *testing.T) {
 		want   string // "" for nil
 	}{
 		{"no state", e, Filter{By: true}, ""},
+		{"no state, with data", &Entry{Set: e.Set, By: "amy", Data: []byte("1")}, Filter{By: true}, `{"by":"amy"}`},
+		{"no state, no author", &Entry{Data: []byte("1")}, Filter{By: true}, ""},
+		{"no state, not the author", &Entry{By: "amy", Data: []byte("1")}, Filter{}, ""},
 		{"all", e, Filter{State: true, By: true}, `{"gone":{"a/1":"expired"},"del":["a/2","b"],"set":{"a/3":1},"until":{"a/3":7},"away":{"a/4":8},"back":["b/5"],"by":"amy"}`},
 		{"no by", e, Filter{State: true, Prefix: "b"}, `{"del":["b"],"back":["b/5"]}`},
 		{"by only with a change", e, Filter{State: true, Prefix: "c/", By: true}, ""},

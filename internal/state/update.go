@@ -28,9 +28,12 @@ type Update struct {
 	Client     string
 	Generation int64
 	Server     string
-	// ByField names a field whose value, a JSON string, is shown as the writer in place of Client. The
-	// value is that after the update. Without such a field, no writer is shown. Zero means Client.
+	// ByField names a field whose value, a JSON string that IsAlias accepts, is shown as the author in
+	// place of Client. The value is that after the update. Without such a field, no author is shown.
+	// Zero means Client.
 	ByField string
+	// Exclude is the id of the client that does not receive Data, or "".
+	Exclude string
 
 	// From is the time from which the leases of Ops count, Unix ms on the store's clock, such as the
 	// clock of the read on which the update was planned. So they end when the plan says, however late

@@ -193,6 +193,9 @@ func (w *world) update(x *writer, conn Connection) {
 	if w.chance(4) {
 		u.Data = []byte(strconv.Itoa(w.IntN(9)))
 	}
+	if w.chance(4) {
+		u.Exclude = conn.Client
+	}
 	names := append([]string{}, fieldNames...)
 	w.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names[:w.IntN(3)*w.IntN(2)*w.IntN(2)] {
@@ -262,17 +265,17 @@ func (w *world) apply(u *Update) {
 	}
 }
 
-// checkBy checks the writer that an entry shows.
+// checkBy checks the author of an entry, and the client that does not receive it.
 func (w *world) checkBy(u *Update, e *Entry) {
-	want := u.Client
+	want, from := u.Client, ""
 	if u.ByField != "" {
-		want = ""
+		want, from = "", u.Client
 		if f := w.state.fields.get(u.ByField); f != nil && f.Value[0] == '"' {
 			want = strings.Trim(string(f.Value), `"`)
 		}
 	}
-	if e.By != want {
-		w.fail("the entry is by %q, want %q", e.By, want)
+	if e.By != want || e.From != from || e.Exclude != u.Exclude {
+		w.fail("the entry is by %q, from %q, not for %q, want %q, %q and %q", e.By, e.From, e.Exclude, want, from, u.Exclude)
 	}
 }
 

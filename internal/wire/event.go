@@ -62,8 +62,14 @@ type Member struct {
 type Stored struct {
 	ID   int64           `json:"id"`
 	Data json.RawMessage `json:"data,omitempty"` // absent if the message only changes the state
+	// By is the client that published the message, or its alias, if the reader may see it. It is
+	// empty for a message of the backend.
+	By string `json:"by,omitempty"`
+	// From is the id of the client that published the message, if By is not that id. Only the backend
+	// receives it.
+	From string `json:"from,omitempty"`
 
-	*StateEvent // the changes of the state; nil if the request does not ask for them
+	*StateEvent // the changes of the state; nil if there are none, or the request does not ask for them
 }
 
 // The types of events. TypeHistory and TypePresence are requests and events.

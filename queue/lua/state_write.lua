@@ -57,6 +57,12 @@ local function encode(e)
 	if e.by then
 		text = (text and text .. ',' or '') .. '"by":' .. e.by
 	end
+	if e.from then
+		text = (text and text .. ',' or '') .. '"from":' .. e.from
+	end
+	if e.exclude then
+		text = (text and text .. ',' or '') .. '"exclude":' .. e.exclude
+	end
 	if e.data then
 		text = (text and text .. ',' or '') .. '"data":' .. e.data
 	end

@@ -174,6 +174,18 @@ local function write_field(op, writer)
 	end
 end
 
+-- Returns a value if it is a JSON string that state.IsAlias accepts.
+local function alias_of(value)
+	local text = value:match('^"(.*)"$') or ''
+	if find(text, '\\', 1, true) then
+		local ok, list = pcall(cjson.decode, '[' .. value .. ']')
+		text = ok and list[1] or ''
+	end
+	if text ~= '' and #text <= 128 and not find(text, '^ ') and not find(text, '%c') and not find(text, '\194[\128-\159]') then
+		return value
+	end
+end
+
 -- Checks the update, and writes its fields. Returns the refusal.
 local function apply(u)
 	local ops, writer, client = u.ops, u.writer or '', u.client
@@ -210,7 +222,7 @@ local function apply(u)
 	if refusal then
 		return refusal
 	end
-	c.entry.by, c.entry.data, c.whole = u.client_json, u.data, true
+	c.entry.by, c.entry.exclude, c.entry.data, c.whole = u.client_json, u.exclude_json, u.data, true
 	for i = 1, #ops do
 		local op = ops[i]
 		if op.kind ~= 2 then
@@ -222,8 +234,7 @@ local function apply(u)
 	end
 	if u.by_field then
 		local f = get(u.by_field)
-		local value = f and value_of(f)
-		c.entry.by = value and value:sub(1, 1) == '"' and value or nil
+		c.entry.from, c.entry.by = u.client_json, f and alias_of(value_of(f)) or nil
 	end
 end
 
@@ -261,6 +272,7 @@ local function update(i)
 		reply, write = extend(u, k + keys_per_channel - own_keys)
 		changes = #u.ops > 0 or u.data
 		u.client_json, u.by_field = changes and u.client_json, changes and u.by_field
+		u.exclude_json = changes and u.exclude_json
 	end
 	local refusal = apply(u)
 	if refusal then

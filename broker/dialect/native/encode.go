@@ -15,9 +15,9 @@ type smallMessage struct {
 	space [smallSize]byte
 }
 
-// smallSize is the room of a smallMessage, in bytes. About 170 bytes remain for the channel and the
+// smallSize is the room of a smallMessage, in bytes. About 160 bytes remain for the channel and the
 // payload. A smallMessage takes 352 bytes, which is a size class of the allocator.
-const smallSize = 248
+const smallSize = 240
 
 // overhead is the most bytes of a message besides its channel and its payload: the header of a
 // frame, and the JSON around them.
@@ -45,11 +45,11 @@ func (d *Dialect) Message(channel string, id int64, data []byte) *dialect.Messag
 }
 
 // Part implements dialect.Maker.
-func (d *Dialect) Part(channel string, id int64, data []byte, changes *wire.StateEvent) *dialect.Message {
-	e := wire.Event{Type: wire.TypeMessage, Channel: channel, Data: data, StateEvent: changes}
+func (d *Dialect) Part(channel string, id int64, data []byte, shown *wire.StateEvent) *dialect.Message {
+	e := wire.Event{Type: wire.TypeMessage, Channel: channel, Data: data, StateEvent: shown}
 	m, b := newMessage(channel, id, overhead+2*len(channel)+sizeOf(&e))
 	e.ID = &m.ID
-	m.Data, m.State, m.Prepared = data, changes, dialect.Prepare(AppendEvent(b, &e), '\n')
+	m.Data, m.State, m.Prepared = data, shown, dialect.Prepare(AppendEvent(b, &e), '\n')
 	return m
 }
 
@@ -131,14 +131,22 @@ func appendName(dst []byte, name string) []byte {
 // white space. Other dialects use it for the same JSON.
 func AppendEvent(dst []byte, e *wire.Event) []byte {
 	switch {
-	case e.Type == wire.TypeMessage && e.ID != nil && e.StateEvent == nil && e.Data != nil:
+	case e.Type == wire.TypeMessage && e.ID != nil && e.Data != nil && e.StateEvent == nil:
 		return appendMessage(dst, e.Channel, *e.ID, e.Data)
+	case e.Type == wire.TypeMessage && e.ID != nil && e.Data != nil && hasAuthorOnly(e.StateEvent):
+		dst = appendMessage(dst, e.Channel, *e.ID, e.Data)
+		return append(appendField(dst[:len(dst)-1], `,"by":`, e.By), '}')
 	case isSimple(e):
 		return appendSimple(dst, e)
 	case e.Type == wire.TypeHere:
 		return appendHere(dst, e)
 	}
 	return appendAny(dst, *e)
+}
+
+// hasAuthorOnly reports whether a message shows nothing besides its author.
+func hasAuthorOnly(s *wire.StateEvent) bool {
+	return s.By != "" && !s.Cleared && len(s.Gone)+len(s.Del)+len(s.Set)+len(s.Until)+len(s.Away)+len(s.Back) == 0
 }
 
 // appendAny appends the JSON of any event. It takes a copy of the event, because encoding/json

@@ -8,7 +8,7 @@ export interface MessageInfo {
   id: number;
   /** The channel; "" for the client queue. */
   channel: string;
-  /** The client that published it, if this client may know. */
+  /** The author: the id of the client that published it, or its alias. The broker sets it. Undefined for a message of the backend, and without the right to see presence. */
   by?: string | undefined;
 }
 
