@@ -124,7 +124,7 @@ func testWindowByBytes(t *testing.T, open opener) {
 	f := open(t, Options{})
 	g := bound(t, f, "phone")
 	var ids []int64
-	for _, size := range []int{MaxPageBytes / 2, MaxPageBytes / 3, MaxPageBytes * 2, 10} {
+	for _, size := range []int{MaxWindowBytes / 2, MaxWindowBytes / 3, MaxWindowBytes * 2, 10} {
 		data := append(append([]byte{'"'}, bytes.Repeat([]byte("x"), size)...), '"')
 		ids = append(ids, must(f.AppendClient(t.Context(), ClientPush{Client: "phone", Data: data}))(t).ID)
 	}

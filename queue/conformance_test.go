@@ -127,6 +127,8 @@ var conformance = []struct {
 	{"state: many fields expire", testStateManyExpire},
 	{"state: a full group", testStateFull},
 	{"state: batches and channels", testStateBatch},
+	{"reads count in the meter of a call", testMetered},
+	{"a refusal reads what it shows", testLargeRefusalMetered},
 }
 
 // opener returns an empty store for one test.

@@ -73,8 +73,8 @@
 // advanced by MetaTTL at least. If the clock was set back by more than that, the clock readings of
 // the callers (see Ids) keep ids from repeating.
 //
-// A page has at most about MaxPageBytes, but at least one message. A window has the first MaxWindow
-// messages of a client's list.
+// A page has at most about MaxPageBytes, one of a window at most about MaxWindowBytes, and each has
+// at least one message. A window has the first MaxWindow messages of a client's list.
 //
 // Package registry writes two keys that this package reads: ch_{channel}, the servers with
 // subscribers, and u_{user}, the clients of a user.

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"sync"
 	"time"
+
+	"switchboard/internal/meter"
 )
 
 // Memory is the queue of a broker that runs alone. It behaves like [Redis], and nothing outlives
@@ -116,4 +118,23 @@ func dropHead(messages []Message, n int) []Message {
 // tooOld reports whether an id was assigned more than maxAge ago.
 func tooOld(id, now int64, maxAge time.Duration) bool {
 	return now-epochMS-id/idsPerMS > maxAge.Milliseconds()
+}
+
+// recordBytes is about how many bytes Redis sends for a message or a field besides its text.
+const recordBytes = 32
+
+// count counts the page in the Meter of ctx, like the reply of Redis.
+func (p *Page) count(ctx context.Context) {
+	m := meter.Of(ctx)
+	for i := 0; m != nil && i < len(p.Messages); i++ {
+		m.Add(len(p.Messages[i].Data) + recordBytes)
+	}
+}
+
+// count counts the page in the Meter of ctx, like the reply of Redis.
+func (p *StatePage) count(ctx context.Context) {
+	m := meter.Of(ctx)
+	for i := 0; m != nil && i < len(p.Fields); i++ {
+		m.Add(len(p.Fields[i].Name) + len(p.Fields[i].Value) + recordBytes)
+	}
 }

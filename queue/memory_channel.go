@@ -121,11 +121,11 @@ func (m *Memory) appendLocked(c *memoryChannel, push ChannelPush, message Messag
 }
 
 // ReadChannel is like [Redis.ReadChannel].
-func (m *Memory) ReadChannel(_ context.Context, channel string, after int64, limit int) (Page, error) {
-	return m.readChannel(ChannelRead{Channel: channel, After: after, Limit: limit}), nil
+func (m *Memory) ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error) {
+	return m.readChannel(ctx, ChannelRead{Channel: channel, After: after, Limit: limit}), nil
 }
 
-func (m *Memory) readChannel(read ChannelRead) Page {
+func (m *Memory) readChannel(ctx context.Context, read ChannelRead) Page {
 	after := read.After
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,12 +143,13 @@ func (m *Memory) readChannel(read ChannelRead) Page {
 		rest = above(c.messages, p.From)
 	}
 	p.Messages, p.More = firstPage(rest, min(read.Limit, maxPage), cmp.Or(read.Bytes, MaxPageBytes))
+	p.count(ctx)
 	return p
 }
 
 // ReadChannels is like [Redis.ReadChannels].
 func (m *Memory) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page] {
-	return forEach(ctx, reads, func(_ context.Context, c ChannelRead) (Page, error) { return m.readChannel(c), nil })
+	return forEach(ctx, reads, func(ctx context.Context, c ChannelRead) (Page, error) { return m.readChannel(ctx, c), nil })
 }
 
 // KeepPositions is like [Redis.KeepPositions].

@@ -224,33 +224,34 @@ func (m *Memory) AppendClients(ctx context.Context, pushes []ClientPush) []Outco
 }
 
 // Window is like [Redis.Window].
-func (m *Memory) Window(_ context.Context, client string, generation, after int64, limit int) (Page, error) {
+func (m *Memory) Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, err := m.fencedLocked(client, generation, m.sweepLocked())
 	if err != nil {
 		return Page{}, fmt.Errorf("window of client %s: %w", client, err)
 	}
-	return c.page(after, limit, MaxWindow), nil
+	return c.page(ctx, after, limit, MaxWindow, MaxWindowBytes), nil
 }
 
 // ReadClient is like [Redis.ReadClient].
-func (m *Memory) ReadClient(_ context.Context, client string, after int64, limit int) (Page, error) {
+func (m *Memory) ReadClient(ctx context.Context, client string, after int64, limit int) (Page, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, known := m.clients.get(client, m.sweepLocked())
 	if !known {
 		return Page{}, fmt.Errorf("read the queue of client %s: %w", client, ErrForgotten)
 	}
-	return c.page(after, limit, maxRead), nil
+	return c.page(ctx, after, limit, maxRead, MaxPageBytes), nil
 }
 
 // page returns the messages after an id, up to limit, out of the first messages of the list.
-func (c *memoryClient) page(after int64, limit, first int) Page {
+func (c *memoryClient) page(ctx context.Context, after int64, limit, first, bytes int) Page {
 	p := Page{Floor: c.floor, Last: c.last, Complete: after >= c.floor}
 	window := c.messages[:min(len(c.messages), first)]
-	p.Messages, p.More = firstPage(above(window, after), limit, MaxPageBytes)
+	p.Messages, p.More = firstPage(above(window, after), limit, bytes)
 	p.More = p.More || len(c.messages) > len(window)
+	p.count(ctx)
 	return p
 }
 

@@ -114,7 +114,11 @@ func (m *Memory) stepState(step StateStep) (Appended, error) {
 
 // ReadStates is like [Redis.ReadStates].
 func (m *Memory) ReadStates(ctx context.Context, reads []StateRead) []Outcome[StatePage] {
-	return forEach(ctx, reads, func(_ context.Context, r StateRead) (StatePage, error) { return m.readState(r), nil })
+	return forEach(ctx, reads, func(ctx context.Context, r StateRead) (StatePage, error) {
+		page := m.readState(r)
+		page.count(ctx)
+		return page, nil
+	})
 }
 
 func (m *Memory) readState(r StateRead) StatePage {

@@ -16,6 +16,9 @@ const (
 	maxRead = 4096
 	// MaxPageBytes is the most bytes of one page, approximately.
 	MaxPageBytes = 1 << 20
+	// MaxWindowBytes is MaxPageBytes for a page of a window. It is lower, because what the client's
+	// socket does not take is read again.
+	MaxWindowBytes = 64 << 10
 	// MaxChannelTTL is the highest TTL that a push may set for a channel's messages, unless
 	// Options.ChannelTTL is higher.
 	MaxChannelTTL = 30 * 24 * time.Hour

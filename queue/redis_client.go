@@ -234,7 +234,7 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 // after an Ack.
 func (r *Redis) Window(ctx context.Context, client string, generation, after int64, limit int) (Page, error) {
 	for {
-		page, malformed, err := r.window(ctx, client, decimal(generation), after, limit, MaxWindow)
+		page, malformed, err := r.window(ctx, client, decimal(generation), after, limit, MaxWindow, MaxWindowBytes)
 		for i := 0; err == nil && i < len(malformed); i++ {
 			err = r.pipe.Do(ctx, redis.NewIntCmd(ctx, "lrem", r.keys.list(client), 1, malformed[i]))
 		}
@@ -251,7 +251,7 @@ func (r *Redis) Window(ctx context.Context, client string, generation, after int
 // of the list, for a reader that is not the client: it needs no generation and changes nothing. The
 // error is ErrForgotten if the client is unknown. Floor, Complete and More are as for Window.
 func (r *Redis) ReadClient(ctx context.Context, client string, after int64, limit int) (Page, error) {
-	page, _, err := r.window(ctx, client, "", after, limit, maxRead)
+	page, _, err := r.window(ctx, client, "", after, limit, maxRead, MaxPageBytes)
 	if err != nil {
 		return Page{}, fmt.Errorf("read the queue of client %s: %w", client, err)
 	}
@@ -261,10 +261,10 @@ func (r *Redis) ReadClient(ctx context.Context, client string, after int64, limi
 // window runs the script once. It returns malformed elements too. If the page is for the client,
 // the caller must remove them: no client acknowledges them, so they would stay in the window.
 func (r *Redis) window(
-	ctx context.Context, client, generation string, after int64, limit, window int,
+	ctx context.Context, client, generation string, after int64, limit, window, bytes int,
 ) (page Page, malformed []string, err error) {
 	reply, err := r.eval(ctx, windowScript, r.clientKeys(client),
-		generation, decimal(after), limit, window, MaxPageBytes)
+		generation, decimal(after), limit, window, bytes)
 	if err == nil && len(reply.rest) == 1 {
 		err = fenceError(reply.integer())
 	}

@@ -209,6 +209,9 @@ func parseShown(records []any) (map[string]*state.Field, error) {
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", name, err)
 		}
+		if len(f.Value) == 0 { // the script has dropped it
+			f.Value = nil
+		}
 		fields[name] = f
 	}
 	return fields, nil

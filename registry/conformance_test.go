@@ -49,6 +49,8 @@ func TestConformance(t *testing.T) {
 		{"a user at MaxClients loses the oldest offline client", testEviction},
 		{"a user has too many clients online", testMaxOnline},
 		{"users expire", testUserExpires},
+
+		{"reads count in the meter of a call", testMetered},
 	} {
 		t.Run(c.name, func(t *testing.T) { eachStore(t, c.test) })
 	}

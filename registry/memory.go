@@ -109,3 +109,6 @@ func (s sortedSets) remove(key, name string) {
 
 // get returns the names of key, sorted, nil for none. The caller must not change its elements.
 func (s sortedSets) get(key string) []string { return slices.Clip(s[key]) }
+
+// recordBytes is about how many bytes Redis sends for a member or a client besides its text.
+const recordBytes = 32

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"switchboard/internal/meter"
 )
 
 type rosterKey struct{ channel, server string }
@@ -66,7 +68,7 @@ func (m *Memory) changeRosterLocked(server, channel string, change PresenceChang
 }
 
 // Roster is like [Redis.Roster].
-func (m *Memory) Roster(_ context.Context, server, channel string) (Roster, error) {
+func (m *Memory) Roster(ctx context.Context, server, channel string) (Roster, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.rosters[rosterKey{channel, server}]
@@ -75,22 +77,33 @@ func (m *Memory) Roster(_ context.Context, server, channel string) (Roster, erro
 	}
 	members := slices.Collect(maps.Values(r.members))
 	sortMembers(members)
+	countMembers(ctx, members)
 	return Roster{r.version, members}, nil
+}
+
+// countMembers counts members in the Meter of ctx, like the reply of Redis.
+func countMembers(ctx context.Context, members []Member) {
+	m := meter.Of(ctx)
+	for i := 0; m != nil && i < len(members); i++ {
+		m.Add(len(members[i].Client) + len(members[i].User) + len(members[i].Info) + recordBytes)
+	}
 }
 
 // RosterPage is like [Redis.RosterPage]. The cursor is the last client of the page before.
 func (m *Memory) RosterPage(ctx context.Context, server, channel, cursor string, limit int) ([]Member, string, error) {
-	all, _ := m.Roster(ctx, server, channel)
+	all, _ := m.Roster(meter.With(ctx, nil), server, channel)
 	members := all.Members
 	from, found := slices.BinarySearchFunc(members, cursor, func(m Member, c string) int { return strings.Compare(m.Client, c) })
 	if found {
 		from++
 	}
 	members = members[from:]
-	if limit = max(limit, 1); len(members) <= limit {
-		return members, "", nil
+	next := ""
+	if limit = max(limit, 1); len(members) > limit {
+		members, next = members[:limit], members[limit-1].Client
 	}
-	return members[:limit], members[limit-1].Client, nil
+	countMembers(ctx, members)
+	return members, next, nil
 }
 
 // RosterHas is like [Redis.RosterHas].

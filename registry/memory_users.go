@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"switchboard/internal/meter"
 )
 
 // BindUsers is like [Redis.BindUsers].
@@ -67,7 +69,7 @@ func (m *Memory) ForgetUser(_ context.Context, name, client string, generation i
 }
 
 // User is like [Redis.User].
-func (m *Memory) User(_ context.Context, name string) ([]Binding, error) {
+func (m *Memory) User(ctx context.Context, name string) ([]Binding, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	u := m.userLocked(name)
@@ -76,6 +78,9 @@ func (m *Memory) User(_ context.Context, name string) ([]Binding, error) {
 	}
 	bindings := slices.Collect(maps.Values(u.clients))
 	sortBindings(bindings)
+	for _, b := range bindings {
+		meter.Add(ctx, len(b.Client)+len(b.Server)+recordBytes)
+	}
 	return bindings, nil
 }
 

@@ -25,6 +25,7 @@ func (p *Pipe) DoAll(ctx context.Context, cmds []redis.Cmder) error {
 		_ = pipeline.Process(ctx, cmd) // only queues
 	}
 	_, err := pipeline.Exec(ctx)
+	countReplies(ctx, cmds...)
 	if p.opts.Observe != nil {
 		lost := connectionError(err)
 		for i := 0; i < len(cmds) && lost == nil; i++ {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/meter"
 )
 
 // BatchScript is a script that handles many targets in one run. Targets of concurrent calls share
@@ -78,9 +80,13 @@ func (p *Pipe) EvalEach(ctx context.Context, targets ...Target) []Answer {
 	if err := own.wait(ctx); err != nil {
 		return fail(answers, err)
 	}
+	m := meter.Of(ctx)
 	for i := range own.calls {
 		c := &own.calls[i]
 		answers[i] = Answer{c.value, c.err}
+		if m != nil {
+			m.Add(valueBytes(c.value))
+		}
 		if c.err == nil {
 			answers[i].Err = c.unconfirmed
 		}

@@ -11,6 +11,8 @@
 // A durable call returns after a replica has what it wrote. Durable calls have round trips of their
 // own, so that other calls do not wait for replicas.
 //
+// The replies to a call count in the Meter of its context, see package meter.
+//
 // A [Script] is a .lua file beside its caller. It is loaded once per server and runs by its digest.
 // A server that does not know the script (restarted, failed over, a new Cluster node) gets the
 // source in the same call.

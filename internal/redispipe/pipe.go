@@ -88,6 +88,9 @@ func (p *Pipe) single(ctx context.Context, cmd redis.Cmder, script *Script) erro
 	if err := c.wait(ctx); err != nil {
 		return err
 	}
+	if c.err == nil {
+		countReplies(ctx, cmd)
+	}
 	return c.err
 }
 

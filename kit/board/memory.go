@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"switchboard/internal/meter"
 	"switchboard/internal/state"
 	"switchboard/queue"
 )
@@ -276,7 +277,7 @@ func (m *Memory) sweepLocked(now int64) {
 	}
 }
 
-func (m *Memory) read(_ context.Context, q query) (part, error) {
+func (m *Memory) read(ctx context.Context, q query) (part, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.boards[q.board+" "+q.season.id]
@@ -294,6 +295,10 @@ func (m *Memory) read(_ context.Context, q query) (part, error) {
 	for i := p.before; i < min(p.before+q.limit, p.count); i++ {
 		place, _ := r.order.GetAt(i)
 		p.entries = append(p.entries, Entry{i + 1, place.player, place.sorted * q.sign})
+		meter.Add(ctx, len(place.player)+entryBytes)
 	}
 	return p, nil
 }
+
+// entryBytes is about how many bytes Redis sends for an entry besides the name of the player.
+const entryBytes = 32

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/tidwall/btree"
+
+	"switchboard/internal/meter"
 )
 
 var _ Index = (*Memory)(nil)
@@ -85,13 +87,14 @@ func (m *Memory) putLocked(c Card) {
 }
 
 // Get implements Index.
-func (m *Memory) Get(_ context.Context, ids ...string) ([]Card, error) {
+func (m *Memory) Get(ctx context.Context, ids ...string) ([]Card, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	cards := make([]Card, len(ids))
 	for i, id := range ids {
 		cards[i] = m.cards[id]
 		cards[i].Lists = maps.Clone(cards[i].Lists)
+		cards[i].count(ctx)
 	}
 	return cards, nil
 }
@@ -108,7 +111,7 @@ func (m *Memory) Versions(_ context.Context, ids ...string) ([]int64, error) {
 }
 
 // List implements Index.
-func (m *Memory) List(_ context.Context, q Query) (page Page, err error) {
+func (m *Memory) List(ctx context.Context, q Query) (page Page, err error) {
 	q = q.withDefaults()
 	from := position{q.Min, ""}
 	if q.Descending {
@@ -141,6 +144,7 @@ func (m *Memory) List(_ context.Context, q Query) (page Page, err error) {
 		c := m.cards[p.id]
 		c.Lists = map[string]int64{q.List: p.score}
 		page.Cards = append(page.Cards, c)
+		c.count(ctx)
 		return true
 	}
 	if q.Descending {
@@ -150,6 +154,12 @@ func (m *Memory) List(_ context.Context, q Query) (page Page, err error) {
 	}
 	return page, nil
 }
+
+// count counts a card in the Meter of ctx, like the reply of Redis.
+func (c *Card) count(ctx context.Context) { meter.Add(ctx, len(c.ID)+len(c.Data)+cardBytes) }
+
+// cardBytes is about how many bytes Redis sends for a card besides its id and its data.
+const cardBytes = 64
 
 // Count implements Index.
 func (m *Memory) Count(_ context.Context, lists ...string) ([]int, error) {

@@ -19,8 +19,9 @@
 --         the clock (Unix ms); when the next field ends, or the whole state, or 0; results of
 --         additions, JSON or nothing, and after a tab the reply of another piece; reason of the
 --         refusal, or nothing; its field; its parent or group; two numbers of its message; the
---         servers. A refusal shows the current fields: a record is empty for an absent field. A
---         duplicate has the value of the idempotency key in place of the id
+--         servers. A refusal shows the current fields: a record is empty for an absent field, and
+--         has no value beyond 32 KiB of values. A duplicate has the value of the idempotency key
+--         in place of the id
 -- cost O(log n) for each field, O(log n) for each group, O(servers)
 
 local find = string.find
@@ -239,10 +240,18 @@ local function apply(u)
 end
 
 local function reply_refused(servers, refusal)
-	local shown = {'', ''}
-	for _, name in ipairs(refusal[6]) do
-		shown[#shown + 1] = name
-		shown[#shown + 1] = c.fields[name] and c.fields[name].record or ''
+	local shown, size, names = {'', ''}, 0, refusal[6]
+	for _, name in ipairs(#names > 1 and rare().sort(names) or names) do
+		local f, record = c.fields[name], ''
+		if f and f.record then
+			record = f.record
+			if size + f.size > 32768 then -- state.PageBytes, as in dropValues of package state
+				record = string.sub(record, 1, f.at - 1)
+			else
+				size = size + f.size
+			end
+		end
+		shown[#shown + 1], shown[#shown + 2] = name, record
 	end
 	local id, last, text, due = commit()
 	shown[1] = format('%s\n%d\n0\n%d\n%d\n\n%s\n%s\n%s\n%d\n%d\n%s', id, last, ms, due, refusal[1], refusal[2], refusal[3],
