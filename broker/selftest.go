@@ -116,6 +116,12 @@ func (s *selfTest) subscribe(ctx context.Context) error {
 // Backlogged implements hub.Subscriber.
 func (s *selfTest) Backlogged() bool { return false }
 
+// MayRead implements hub.Subscriber.
+func (s *selfTest) MayRead() bool { return true }
+
+// Charge implements hub.Subscriber.
+func (s *selfTest) Charge(int, int) {}
+
 // Gap implements hub.Subscriber. A gap does not concern this test: it only waits for its own
 // message.
 func (s *selfTest) Gap(*hub.Subscription, int64, int64) (hold bool) { return false }

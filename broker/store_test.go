@@ -128,13 +128,13 @@ type blockingQueue struct {
 	proceed chan struct{} // each value lets one read continue
 }
 
-func (q blockingQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {
-	page, err := q.Queue.ReadChannel(ctx, channel, after, limit)
-	if channel == "race" {
+func (q blockingQueue) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page] {
+	pages := q.Queue.ReadChannels(ctx, reads)
+	if reads[0].Channel == "race" {
 		q.reading <- struct{}{}
 		<-q.proceed
 	}
-	return page, err
+	return pages
 }
 
 // TestBindBeforeTheFirstRead: a message that is stored during the first read of a channel is

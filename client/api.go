@@ -15,6 +15,9 @@ type Stored = wire.Stored
 type Page struct {
 	Messages []Stored
 	More     bool // the channel holds messages after the last one
+	// Last is the id after which the next page begins. A page may have no messages and More, if the
+	// client sees none of many messages.
+	Last int64
 }
 
 // Publish encodes data as JSON, sends it to a channel and returns the id of the message. Without a
@@ -98,6 +101,11 @@ func (c *Client) History(ctx context.Context, channel string, after int64, limit
 	page := Page{More: ev.More}
 	if ev.Messages != nil {
 		page.Messages = *ev.Messages
+	}
+	if n := len(page.Messages); ev.ID != nil {
+		page.Last = *ev.ID
+	} else if page.Last = after; n > 0 {
+		page.Last = page.Messages[n-1].ID
 	}
 	return page, nil
 }

@@ -33,6 +33,8 @@ type sink struct {
 }
 
 func (s *sink) Backlogged() bool                            { return false }
+func (s *sink) MayRead() bool                               { return true }
+func (s *sink) Charge(int, int)                             {}
 func (s *sink) Gap(*Subscription, int64, int64) (hold bool) { return false }
 func (s *sink) Write(b *dialect.Batch) {
 	s.bytes += len(b.Bytes(lineForm))

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 
+	"switchboard/internal/meter"
 	"switchboard/queue"
 )
 
@@ -18,7 +19,7 @@ func (c *Channel) acquire(ctx context.Context, after *int64) (Position, error) {
 		pos.Cursor = c.tail.Load().last
 		return pos, nil
 	}
-	pos.Cursor, pos.Recovered, err = c.resumeFrom(*after)
+	pos.Cursor, pos.Recovered, err = c.resumeFrom(ctx, *after)
 	return pos, err
 }
 
@@ -45,11 +46,13 @@ func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, 
 		return pos, false, err
 	}
 	read := c.firstRead(after)
-	page, err := c.hub.opts.Queue.ReadChannel(ctx, read.Channel, read.After, read.Limit)
-	if err != nil {
-		return pos, false, err
+	o := c.hub.opts.Queue.ReadChannels(meter.With(ctx, nil), []queue.ChannelRead{read})[0]
+	if o.Err != nil {
+		return pos, false, o.Err
 	}
+	page := o.Value
 	c.hub.clock.set(page.Clock)
+	meter.Add(ctx, meter.Delivered(sizeOf(page.Messages)))
 	c.finishBind(c.tailOf(page))
 	if after == nil {
 		return Position{Channel: c, Cursor: page.Last, Recovered: true}, true, nil
@@ -66,7 +69,7 @@ func (c *Channel) firstRead(after *int64) queue.ChannelRead {
 	if after == nil {
 		return queue.ChannelRead{Channel: c.Name}
 	}
-	return queue.ChannelRead{Channel: c.Name, After: *after, Limit: pageSize}
+	return queue.ChannelRead{Channel: c.Name, After: *after, Limit: pageSize, Bytes: smallPage}
 }
 
 // clearMissed clears c.missed. A hint that arrives before the channel is bound sets it again.
@@ -109,12 +112,13 @@ func (c *Channel) tailOf(page queue.Page) *tail {
 }
 
 // resumeFrom returns the cursor for a subscriber that has seen all messages up to after.
-func (c *Channel) resumeFrom(after int64) (cursor int64, recovered bool, err error) {
+func (c *Channel) resumeFrom(ctx context.Context, after int64) (cursor int64, recovered bool, err error) {
 	t := c.tail.Load()
 	if _, ok := t.after(after); ok && after <= t.last {
 		return after, after >= t.lastMarker, nil
 	}
-	p, err := c.pageAfter(after)
+	p, own, err := c.pageAfter(queue.ChannelRead{Channel: c.Name, After: after, Limit: pageSize, Bytes: smallPage})
+	meter.Add(ctx, meter.Delivered(sizeOf(own)))
 	if err != nil {
 		return 0, false, err
 	}

@@ -54,6 +54,21 @@ func (q *countingQueue) ReadChannel(ctx context.Context, channel string, after i
 	return page, err
 }
 
+func (q *countingQueue) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page] {
+	q.mu.Lock()
+	q.reads++
+	memory, fail, then := q.Memory, q.fail, q.afterRead
+	q.afterRead = nil
+	q.mu.Unlock()
+	if fail != nil {
+		return slices.Repeat([]queue.Outcome[queue.Page]{{Err: fail}}, len(reads))
+	}
+	if then != nil {
+		defer then()
+	}
+	return memory.ReadChannels(ctx, reads)
+}
+
 // lose loses all messages.
 func (q *countingQueue) lose() {
 	q.mu.Lock()
@@ -124,15 +139,25 @@ type recorder struct {
 	backlogged bool
 	writes     int
 	holdGaps   bool // Gap returns it
+	inDebt     bool // the store may not be read
+	full       bool // each write makes it backlogged
+
+	written, unused int // bytes that were charged
 }
 
 func (r *recorder) Backlogged() bool { return r.backlogged }
+func (r *recorder) MayRead() bool    { return !r.inDebt }
+func (r *recorder) Charge(written, unused int) {
+	r.written += written
+	r.unused += unused
+}
 func (r *recorder) Gap(_ *Subscription, _, id int64) (hold bool) {
 	r.gaps = append(r.gaps, id)
 	return r.holdGaps
 }
 func (r *recorder) Write(b *dialect.Batch) {
 	r.writes++
+	r.backlogged = r.backlogged || r.full
 	for _, m := range b.Messages {
 		id := m.ID
 		if m.Event != nil { // a loss marker

@@ -23,6 +23,8 @@ type reader struct {
 }
 
 func (r *reader) Backlogged() bool { return r.backlogged }
+func (r *reader) MayRead() bool    { return true }
+func (r *reader) Charge(int, int)  {}
 
 func (r *reader) Gap(s *Subscription, after, id int64) (hold bool) {
 	r.got = append(r.got, fmt.Sprintf("gap %d to %d", after, id))

@@ -11,6 +11,15 @@ import (
 // pageSize is how many messages one read of the store returns.
 const pageSize = 128
 
+// Subscribers that read the store get small pages first, since they may unsubscribe, or have a
+// socket that takes little: what is not written is read again. After a page that the socket has
+// taken as a whole, they get large ones.
+const (
+	smallPage      = 32 << 10 // bytes
+	largePage      = 128 << 10
+	largePageLimit = 4 * pageSize // messages
+)
+
 // Subscriber is the connection of a subscription. All methods are called on its loop.
 type Subscriber interface {
 	// Backlogged reports whether an earlier write has not been sent completely.
@@ -21,6 +30,12 @@ type Subscriber interface {
 	// state, the client also needs new pages of it. Gap may then return true: nothing more is
 	// delivered to s until s.Start. The pages must have an id of at least s.Cursor.
 	Gap(s *Subscription, after, id int64) (hold bool)
+	// MayRead reports whether the store may be read for the subscriber now. If not, the hub asks
+	// again at the next tick.
+	MayRead() bool
+	// Charge notes that the store was read for the subscriber: how many bytes were written to it, and
+	// how many were read in vain.
+	Charge(written, unused int)
 }
 
 // Subscription is a subscriber's place in a channel. It belongs to the subscriber's loop. It has
@@ -44,6 +59,7 @@ const (
 	reading                   // a read of the store is in progress
 	held                      // it is lagging until Start, while the client receives pages of the state
 	paged                     // the client has received pages of the state since the subscription last caught up
+	whole                     // the socket has taken all of the last page from the store
 	// The two highest used bits hold the count that Overtaken returns.
 	overtakenOne
 	overtakenBits = 3 * overtakenOne
@@ -117,7 +133,7 @@ func (s *Subscription) catchUp() {
 // caughtUp makes deliver continue with s.
 func (s *Subscription) caughtUp() {
 	s.clearLagging()
-	s.flags &^= paged | overtakenBits
+	s.flags &^= paged | whole | overtakenBits
 }
 
 // writeOnce writes as many messages as fit one write, and returns the rest.
@@ -148,38 +164,57 @@ type page struct {
 }
 
 // read reads the page after the cursor. Subscribers with the same cursor share one read: many
-// clients resume at the same id after their server crashed.
+// clients resume at the same id after their server crashed. The first of them is charged.
 func (s *Subscription) read() {
-	if s.is(reading) {
+	if s.is(reading) || !s.to.MayRead() { // the next tick resumes the subscription
 		return
 	}
 	s.flags |= reading
-	c, cursor, end := s.Channel, s.cursor, s.Channel.tail.Load().last
+	c, end := s.Channel, s.Channel.tail.Load().last
+	from := queue.ChannelRead{Channel: c.Name, After: s.cursor, Limit: pageSize, Bytes: smallPage}
+	if s.is(whole) {
+		from.Limit, from.Bytes = largePageLimit, largePage
+	}
 	c.hub.opts.Pool.Go(func() {
-		p, err := c.pageAfter(cursor)
+		p, own, err := c.pageAfter(from)
 		c.hub.opts.Loops[s.loop].Post(func() {
 			s.flags &^= reading
+			to, rest := s.to, p.messages
 			if err == nil && s.Active() && !s.is(held) {
-				s.applyPage(p, end)
+				rest = s.applyPage(p, end)
 			} // after an error the hub's next tick resumes the subscription
+			if len(own) > 0 {
+				written := len(own) - len(rest)
+				to.Charge(sizeOf(own[:written]), sizeOf(own[written:]))
+			}
 		})
 	})
 }
 
-func (c *Channel) pageAfter(cursor int64) (page, error) {
-	key := c.Name + " " + strconv.FormatInt(cursor, 10)
+// pageAfter reads a page, unless another caller is reading the same one. own is what it has read
+// itself.
+func (c *Channel) pageAfter(from queue.ChannelRead) (_ page, own []queue.Message, err error) {
+	key := c.Name + " " + strconv.FormatInt(from.After, 10) + " " + strconv.Itoa(from.Bytes)
 	v, err, _ := c.hub.pageReads.Do(key, func() (any, error) {
-		ctx := c.hub.context()
-		p, err := c.hub.opts.Queue.ReadChannel(ctx, c.Name, cursor, pageSize)
-		return c.encodePage(p), err
+		o := c.hub.opts.Queue.ReadChannels(c.hub.context(), []queue.ChannelRead{from})[0]
+		own = o.Value.Messages
+		return c.encodePage(o.Value), o.Err
 	})
-	return v.(page), err
+	return v.(page), own, err
 }
 
 // readPage is the messages of a page that was read from the store.
 type readPage struct {
 	channel  *Channel
 	messages []*dialect.Message
+}
+
+// sizeOf returns about how many bytes the store has sent for messages.
+func sizeOf(messages []queue.Message) (n int) {
+	for i := range messages {
+		n += len(messages[i].Data)
+	}
+	return n
 }
 
 // encodePage encodes a page, except for the messages that the tail or the newest page has. The
@@ -210,15 +245,18 @@ func (c *Channel) encodeOnce(m queue.Message, known [][]*dialect.Message) *diale
 	return c.message(m.ID, m.Data)
 }
 
-// applyPage writes a page that was read after the cursor. end is where the tail ended when the read
-// began.
-func (s *Subscription) applyPage(p page, end int64) {
+// applyPage writes a page that was read after the cursor, and returns the messages that it does not
+// write. end is where the tail ended when the read began.
+func (s *Subscription) applyPage(p page, end int64) (rest []*dialect.Message) {
 	if !p.complete {
 		s.overtake(p.from)
 	}
 	empty := p.complete && len(p.messages) == 0
 	for len(p.messages) > 0 && s.Active() && !s.is(held) && !s.to.Backlogged() {
 		p.messages = s.writeOnce(p.messages)
+	}
+	if s.flags &^= whole; s.Active() && !s.to.Backlogged() {
+		s.flags |= whole
 	}
 	switch {
 	case !s.Active():
@@ -227,4 +265,5 @@ func (s *Subscription) applyPage(p page, end int64) {
 	default:
 		s.catchUp()
 	}
+	return p.messages
 }

@@ -23,7 +23,7 @@ type gate struct {
 	open  chan error    // lets a call go on, or fails it
 
 	mu    sync.Mutex // guards the field below
-	reads int        // calls of ReadChannels
+	reads int        // calls of ReadChannels for other channels than $all
 }
 
 func (g *gate) BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound] {
@@ -45,7 +45,9 @@ func (g *gate) BindClients(ctx context.Context, claims []queue.Claim) []queue.Ou
 func (g *gate) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.reads++
+	if reads[0].Channel != wire.AllChannel {
+		g.reads++
+	}
 	return g.Queue.ReadChannels(ctx, reads)
 }
 

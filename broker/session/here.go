@@ -3,6 +3,7 @@ package session
 import (
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
+	"switchboard/internal/meter"
 	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 )
@@ -32,8 +33,8 @@ func (s *Session) here(req wire.Request) {
 // loadHere does the work of Session.here for a channel whose members must be read first.
 func (s *Session) loadHere(req wire.Request, data []byte) {
 	client := s.client
-	call(s, func() (struct{}, error) {
-		return struct{}{}, s.m.opts.Presence.LoadHere(s.m.storeContext(), req.Channel, client)
+	call(s, weight(req), func(read *meter.Meter) (struct{}, error) {
+		return struct{}{}, s.m.opts.Presence.LoadHere(s.m.meteredContext(read), req.Channel, client)
 	}, func(_ struct{}, err error) {
 		if s.state == closed {
 			return

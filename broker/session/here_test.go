@@ -26,6 +26,11 @@ func newPresence(t *testing.T, channels ...string) *presence.Presence {
 			t.Fatal(err)
 		}
 	}
+	return newPresenceOn(store)
+}
+
+// newPresenceOn returns a presence with the given store.
+func newPresenceOn(store *registry.Memory) *presence.Presence {
 	p := presence.New(presence.Options{
 		Store: leased{store}, Pool: work.NewOn(8, func(worker func()) { go worker() }), Loops: []*loop.Loop{loop.New(0)},
 		Messages: spoken.New(ping), ServerID: func() string { return "me" }, HoldsLease: func() bool { return true },

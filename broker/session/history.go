@@ -6,6 +6,7 @@ import (
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/namespace"
+	"switchboard/internal/meter"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -17,6 +18,8 @@ const (
 	// historyBytes is how much of the channel is read for an answer. It is more than the 32 KiB of
 	// payloads that fit one write, because it includes the ids.
 	historyBytes = 36 << 10
+	// maxHidden is how much of the channel is read for an answer if the client sees none of it.
+	maxHidden = 1 << 20
 )
 
 // history sends a page of a channel's stored messages. It shows their changes of the state only if
@@ -32,15 +35,18 @@ func (s *Session) history(req wire.Request) {
 		after = *seen
 	}
 	read := queue.ChannelRead{Channel: req.Channel, After: after, Limit: cmp.Or(req.Limit, maxHistory), Bytes: historyBytes}
-	call(s, func() (historyPage, error) {
-		return s.m.readHistory(s.m.storeContext(), read, filter)
+	call(s, weight(req), func(m *meter.Meter) (historyPage, error) {
+		return s.m.readHistory(s.m.meteredContext(m), read, filter)
 	}, func(page historyPage, err error) {
 		s.chargeBytes(page.bytes)
-		s.chargeMessages(heavyWeight * (page.reads - 1))
-		s.answer(wire.Event{
+		answer := wire.Event{
 			Type: wire.TypeHistory, Ref: req.Ref, Channel: req.Channel,
 			Messages: &page.messages, More: page.more, Recovered: &page.complete,
-		}, err)
+		}
+		if page.more {
+			answer.ID = &page.last
+		}
+		s.answer(answer, err)
 	})
 }
 
@@ -49,15 +55,16 @@ type historyPage struct {
 	messages []wire.Stored
 	more     bool
 	complete bool
-	bytes    int // for which the answer is charged
-	reads    int // calls to the store
+	bytes    int   // for which the answer is charged
+	last     int64 // the id of the last message that was read
 }
 
 // readHistory reads a page of a channel's stored messages. It reads on while the filter hides
-// all messages that were read: from an empty page, a client could not continue.
+// all messages that were read, up to maxHidden: clients of earlier releases cannot continue from an
+// empty page.
 func (m *Manager) readHistory(ctx context.Context, read queue.ChannelRead, filter state.Filter) (h historyPage, err error) {
 	h.messages, h.more, h.complete = []wire.Stored{}, true, true
-	for progress := true; progress && h.more && len(h.messages) == 0; {
+	for progress := true; progress && h.more && len(h.messages) == 0 && h.bytes < maxHidden; {
 		o := m.opts.Queue.ReadChannels(ctx, []queue.ChannelRead{read})[0]
 		if o.Err != nil {
 			return h, o.Err
@@ -68,12 +75,11 @@ func (m *Manager) readHistory(ctx context.Context, read queue.ChannelRead, filte
 		n := dialect.Fitting(page.Messages, func(m queue.Message) int { return len(m.Data) })
 		h.more = page.More || n < len(page.Messages)
 		h.complete = h.complete && page.Complete
-		h.reads++
 		progress = n > 0
 		for _, message := range page.Messages[:n] {
 			h.bytes += len(message.Data)
 			h.add(m, message, filter)
-			read.After = message.ID
+			h.last, read.After = message.ID, message.ID
 		}
 	}
 	return h, nil

@@ -11,6 +11,7 @@ import (
 	"switchboard/broker/loop"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
+	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 )
 
@@ -64,6 +65,11 @@ func ticks(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.
 
 // storeContext returns the context of the store calls of one message.
 func (m *Manager) storeContext() context.Context { return m.binder.storeContext() }
+
+// meteredContext is storeContext with a Meter.
+func (m *Manager) meteredContext(read *meter.Meter) context.Context {
+	return meter.With(m.storeContext(), read)
+}
 
 // Accept implements transport.Accept: it returns the session of a new connection.
 func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, requests []wire.Request) transport.Receiver {

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 )
 
@@ -110,6 +111,40 @@ func (s *Session) chargeBytes(size int) {
 func (s *Session) chargeMessages(n int) {
 	if n > 0 && s.state != closed && !s.m.rates.messages.None() {
 		s.ensureRateUse().messages.Take(s.m.rates.messages, n, s.m.rates.now())
+	}
+}
+
+// chargeRead charges the connection for n bytes that a message of the client made the store read.
+// Each KiB counts as a message, except those for which the message has paid with its weight. It
+// takes nothing for what one second allows if the session has no rateUse, as needsNoRateUse does:
+// an idle subscriber would otherwise keep a rateUse until it is checked next, which is 128 bytes
+// more for each connection.
+func (s *Session) chargeRead(n, paid int) {
+	if n = kib(n) - paid; s.rateUse() != nil || n > s.m.opts.Limits.MessageRate {
+		s.chargeMessages(n)
+	}
+}
+
+// maxDebt is the debt of the message rate above which the store is not read for subscriptions.
+const maxDebt = time.Second
+
+// smallDelivery is how many messages a delivery may count as without a rateUse.
+const smallDelivery = 4
+
+// MayRead implements hub.Subscriber.
+func (s *Session) MayRead() bool {
+	u := s.rateUse()
+	if u == nil {
+		return true
+	}
+	bucket := u.messages // a copy
+	return bucket.Take(s.m.rates.messages, 1, s.m.rates.now()) < maxDebt
+}
+
+// Charge implements hub.Subscriber.
+func (s *Session) Charge(written, unused int) {
+	if n := kib(meter.Delivered(written) + unused); s.rateUse() != nil || n > smallDelivery {
+		s.chargeMessages(n)
 	}
 }
 

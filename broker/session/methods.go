@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"switchboard/internal/meter"
 	"switchboard/internal/payload"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -57,8 +58,8 @@ func (s *Session) callMethod(req wire.Request) {
 		return
 	}
 	caller := s.caller()
-	callIn(s.m.opts.MethodPool, s, func() (json.RawMessage, error) {
-		result, err := method(s.m.methodDeadlines.Context(), caller, data)
+	callIn(s.m.opts.MethodPool, s, weight(req), func(read *meter.Meter) (json.RawMessage, error) {
+		result, err := method(meter.With(s.m.methodDeadlines.Context(), read), caller, data)
 		if err != nil {
 			return nil, err
 		}

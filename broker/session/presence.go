@@ -2,12 +2,14 @@ package session
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 
 	"switchboard/broker/hub"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
+	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 	"switchboard/registry"
 )
@@ -89,24 +91,26 @@ func (s *Session) presence(req wire.Request) {
 	}
 	limit, i, client := cmp.Or(req.Limit, maxPresence), s.watches().index(req.Channel), s.client
 	if i < 0 {
-		call(s, func() (memberPage, error) {
-			alias, err := s.m.alias(req.Channel, client)
+		call(s, weight(req), func(read *meter.Meter) (memberPage, error) {
+			ctx := s.m.meteredContext(read)
+			alias, err := s.m.alias(ctx, req.Channel, client)
 			if err != nil {
 				return memberPage{}, err
 			}
-			page, err := s.m.opts.Presence.Page(s.m.storeContext(), req.Channel, req.Cursor, limit)
+			page, err := s.m.opts.Presence.Page(ctx, req.Channel, req.Cursor, limit)
 			return memberPage{page, alias}, err
 		}, func(p memberPage, err error) { s.sendPresence(req, p, err) })
 		return
 	}
 	// The pages and the joins and leaves of a watcher come from the same view.
 	sub := s.watches()[i].sub
-	call(s, func() (*wire.StateEvent, error) {
-		alias, err := s.m.alias(req.Channel, client)
+	call(s, weight(req), func(read *meter.Meter) (*wire.StateEvent, error) {
+		ctx := s.m.meteredContext(read)
+		alias, err := s.m.alias(ctx, req.Channel, client)
 		if err != nil {
 			return nil, err
 		}
-		return alias, sub.DropExpired(s.m.storeContext())
+		return alias, sub.DropExpired(ctx)
 	}, func(alias *wire.StateEvent, err error) {
 		p := memberPage{alias: alias}
 		if err == nil {
@@ -123,8 +127,8 @@ type memberPage struct {
 }
 
 // alias returns how a client is shown in a channel, or nil if by its id.
-func (m *Manager) alias(channel, client string) (*wire.StateEvent, error) {
-	alias, shows, err := m.opts.Presence.Alias(m.storeContext(), channel, client)
+func (m *Manager) alias(ctx context.Context, channel, client string) (*wire.StateEvent, error) {
+	alias, shows, err := m.opts.Presence.Alias(ctx, channel, client)
 	if err != nil || !shows {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 		ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0,
 	}
 	ref := req.Ref // the function below must not refer to req, which would move it to the heap
-	callIn(s.publishPool(req), s, func() (Published, error) {
+	callUncharged(s.publishPool(req), s, func() (Published, error) {
 		return s.m.opts.Publish(s.m.storeContext(), p)
 	}, func(r Published, err error) {
 		err = s.countPublished(p.Channel, r, err)

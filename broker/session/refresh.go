@@ -16,7 +16,7 @@ func (s *Session) refresh(req wire.Request) {
 		return
 	}
 	q := s.question(s.m.opts.Hooks.Connect, hook.Connect, "")
-	callIn(s.m.opts.poolFor(q), s, func() (Identity, error) {
+	callUncharged(s.m.opts.poolFor(q), s, func() (Identity, error) {
 		verified, err := s.m.opts.Access.identify(req)
 		if err != nil || q == nil || verified.User != q.User { // a token of another user is refused below
 			return verified, err

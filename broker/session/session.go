@@ -6,6 +6,7 @@ import (
 	"switchboard/broker/hub"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
+	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -161,13 +162,24 @@ func (s *Session) dispatch(req wire.Request) {
 }
 
 // call runs job in the pool and then finish with its result on the loop. Until then further
-// messages wait. finish is also called if the session has closed meanwhile.
-func call[T any](s *Session, job func() (T, error), finish func(T, error)) {
-	callIn(s.m.opts.Pool, s, job, finish)
+// messages wait. finish is also called if the session has closed meanwhile. The connection is
+// charged for what the job reads from the store in contexts with the Meter that it gets. paid is
+// the weight of the message, see chargeRead.
+func call[T any](s *Session, paid int, job func(read *meter.Meter) (T, error), finish func(T, error)) {
+	callIn(s.m.opts.Pool, s, paid, job, finish)
 }
 
 // callIn is call with a given pool.
-func callIn[T any](pool *work.Pool, s *Session, job func() (T, error), finish func(T, error)) {
+func callIn[T any](pool *work.Pool, s *Session, paid int, job func(read *meter.Meter) (T, error), finish func(T, error)) {
+	read := new(meter.Meter)
+	callUncharged(pool, s, func() (T, error) { return job(read) }, func(result T, err error) {
+		s.chargeRead(read.Bytes(), paid)
+		finish(result, err)
+	})
+}
+
+// callUncharged is callIn for a job that reads no more than the message has paid for.
+func callUncharged[T any](pool *work.Pool, s *Session, job func() (T, error), finish func(T, error)) {
 	s.busy = true
 	pool.Go(func() {
 		result, err := job()

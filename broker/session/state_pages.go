@@ -6,6 +6,7 @@ import (
 	"switchboard/broker/dialect"
 	"switchboard/broker/hub"
 	"switchboard/broker/snapshot"
+	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 )
 
@@ -88,7 +89,8 @@ func (s *Session) makePages(p *pageSeries) {
 	release := s.m.opts.Hub.Hold(r.channel.Name) // the subscription may end meanwhile
 	s.m.opts.Pool.Go(func() {
 		defer release()
-		series, err := s.m.prepareState(s.m.storeContext(), r)
+		read := new(meter.Meter)
+		series, err := s.m.prepareState(s.m.meteredContext(read), r)
 		s.shard.loop.Post(func() {
 			if r.ownership != nil {
 				s.dropUnusedOwnership(r.ownership)
@@ -101,7 +103,7 @@ func (s *Session) makePages(p *pageSeries) {
 				s.shard.checkNextTick(s)
 			default:
 				if s.dropPages(p.sub); p.requested {
-					s.chargePages(series)
+					s.chargeRead(read.Bytes(), 1)
 				}
 				s.corked(func() { s.startPages(p.sub, series) })
 			}
@@ -149,23 +151,6 @@ func (s *Session) releasePages(p *pageSeries) {
 	if p.series != nil {
 		s.m.opts.Snapshots.Release(p.sub.Channel, p.series)
 		p.series = nil
-	}
-}
-
-// chargePages takes one message per KiB of pages from the message rate of the connection. It takes
-// nothing for pages that one second allows if the session has no rateUse, as needsNoRateUse does:
-// an idle subscriber would otherwise keep a rateUse until it is checked next, which is 128 bytes
-// more for each connection.
-func (s *Session) chargePages(series *snapshot.Series) {
-	if series == nil {
-		return
-	}
-	size := 0
-	for _, page := range series.Pages {
-		size += len(page.Event.Fields)
-	}
-	if n := kib(size); s.rateUse() != nil || n > s.m.opts.Limits.MessageRate {
-		s.chargeMessages(n)
 	}
 }
 

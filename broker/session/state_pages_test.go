@@ -215,7 +215,8 @@ func TestPagesAfterEachLoss(t *testing.T) {
 	}
 }
 
-// TestPagesCostMessages: each KiB of pages that the client asks for counts as a message.
+// TestPagesCostMessages: each KiB of pages that the client asks for counts as a message, the first
+// one with the request.
 func TestPagesCostMessages(t *testing.T) {
 	for _, request := range []string{
 		`{"type":"subscribe","channel":"a","state":true}`,
@@ -238,7 +239,7 @@ func TestSmallPagesNeedNoRateUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newStateHarness(t, session.Options{Limits: session.Limits{MessageRate: 3}})
 		h.backendSet("small", map[string]string{"x": string(large(2 << 10))}) // 3 KiB with the rest of the page
-		h.backendSet("large", map[string]string{"x": string(large(3 << 10))})
+		h.backendSet("large", map[string]string{"x": string(large(4 << 10))})
 		for channel, counted := range map[string]bool{"small": false, "large": true} {
 			d := h.connectDevice(channel)
 			h.tick(1) // the subscribe is the first message of its second
@@ -254,7 +255,7 @@ func TestSmallPagesNeedNoRateUse(t *testing.T) {
 		}
 		d := h.connectDevice("counted") // its subscribe follows in the same second
 		d.expect("subscribed state", `{"type":"subscribe","channel":"small","state":true}`)
-		for range 8 { // of the burst of 12, the subscribe and its pages have taken 4
+		for range 9 { // of the burst of 12, the subscribe and its pages have taken 3
 			d.expect("pong", `{"type":"ping"}`)
 		}
 		d.expect("error:rate_limited", `{"type":"ping"}`)

@@ -44,8 +44,8 @@ func (s *Session) publishChange(req wire.Request) {
 		o = s.ensureOwnership(req.Channel)
 		o.beginUpdate()
 	}
-	ref := req.Ref // the functions below must not refer to req, which would move it to the heap
-	callIn(s.publishPool(req), s, func() (Published, error) {
+	ref := req.Ref                                                   // the functions below must not refer to req, which would move it to the heap
+	callUncharged(s.publishPool(req), s, func() (Published, error) { // refuseChange charges for a refusal
 		r, err := s.m.opts.Publish(s.m.storeContext(), p)
 		if o != nil {
 			s.m.owners.endUpdate(o, err)
@@ -57,6 +57,7 @@ func (s *Session) publishChange(req wire.Request) {
 		}
 		err = s.countPublished(p.Channel, r, err)
 		if refusal, ok := errors.AsType[*state.Refusal](err); ok && s.state != closed {
+			s.chargeRead(refusal.Size(), 1)
 			s.refuseChange(ref, p.Channel, refusal)
 			return
 		}
@@ -110,7 +111,6 @@ func (s *Session) refuseChange(ref wire.Ref, channel string, refusal *state.Refu
 		filter.State = true
 	}
 	shown := refusal.Show(filter, 0)
-	s.chargeMessages(len(shown.Fields) >> 10) // the publish has paid for the first KiB
 	answer := refusal.Err.Event(ref)
 	answer.StateEvent = shown
 	s.send(answer)

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 
+	"switchboard/internal/meter"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -30,14 +31,11 @@ func (s *Session) readState(req wire.Request) {
 		Channel: req.Channel, Prefix: prefix, Cursor: max(req.Cursor, afterHidden),
 		Limit: cmp.Or(req.Limit, maxStateFields), Bytes: state.PageBytes,
 	}
-	call(s, func() (queue.StatePage, error) {
-		o := s.m.opts.Queue.ReadStates(s.m.storeContext(), []queue.StateRead{read})[0]
+	call(s, weight(req), func(m *meter.Meter) (queue.StatePage, error) {
+		o := s.m.opts.Queue.ReadStates(s.m.meteredContext(m), []queue.StateRead{read})[0]
 		return o.Value, o.Err
 	}, func(page queue.StatePage, err error) {
 		fields, next := page.Show(state.Filter{State: true, Prefix: prefix})
-		if err == nil {
-			s.chargeMessages(kib(len(fields)))
-		}
 		s.answer(wire.Event{
 			Type: wire.TypeState, Ref: req.Ref, Channel: req.Channel, ID: &page.ID,
 			StateEvent: &wire.StateEvent{Fields: fields, Cursor: next},

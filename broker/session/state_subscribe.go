@@ -9,6 +9,7 @@ import (
 	"switchboard/broker/hub"
 	"switchboard/broker/namespace"
 	"switchboard/broker/snapshot"
+	"switchboard/internal/meter"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
@@ -53,7 +54,8 @@ type stateRequest struct {
 // prepareState makes the pages for a subscription, in the pool. If the client has asked for the
 // state, prepareState first stores the end of an earlier subscription. It then reads the state,
 // even if the client needs no pages: only the state says which fields the client owns. If the
-// client owns some, prepareState stores that it is back.
+// client owns some, prepareState stores that it is back. The pages count as read in the Meter of
+// ctx, whether they were read from the store or not.
 func (m *Manager) prepareState(ctx context.Context, r stateRequest) (*snapshot.Series, error) {
 	owns := false
 	if r.ownership != nil {
@@ -73,6 +75,7 @@ func (m *Manager) prepareState(ctx context.Context, r stateRequest) (*snapshot.S
 	if !r.pages {
 		series = nil
 	}
+	meter.Of(ctx).Raise(series.Bytes())
 	return series, err
 }
 
@@ -109,7 +112,7 @@ func (s *Session) beginStateSubscribe(req wire.Request) *stateSubscribe {
 // prepareStateSubscribe reserves the filter and calls prepareState. A subscribe that the channel
 // refuses for its prefix must not store that the client is back. err is the error of the steps
 // before it; if it is not nil, prepareStateSubscribe only ends the ownership's subscribe.
-func (m *Manager) prepareStateSubscribe(req wire.Request, pos hub.Position, st *stateSubscribe, err error) (*snapshot.Series, error) {
+func (m *Manager) prepareStateSubscribe(ctx context.Context, req wire.Request, pos hub.Position, st *stateSubscribe, err error) (*snapshot.Series, error) {
 	if err == nil {
 		if st.release, err = pos.Channel.ReserveFilter(st.filter); err != nil {
 			err = filterError(req.Channel, err)
@@ -119,7 +122,7 @@ func (m *Manager) prepareStateSubscribe(req wire.Request, pos hub.Position, st *
 		m.owners.endSubscribe(st.ownership, false)
 		return nil, err
 	}
-	return m.prepareState(m.storeContext(), stateRequest{
+	return m.prepareState(ctx, stateRequest{
 		channel: pos.Channel, from: pos.Cursor, prefix: req.State.Prefix, pages: needsPages(req, pos), ownership: st.ownership,
 	})
 }
@@ -153,7 +156,6 @@ func (s *Session) beginStateSubscription(req wire.Request, a acquired) {
 	}
 	if s.sendPosition(req, a.pos); s.state != closed {
 		s.joinPresence(sub)
-		s.chargePages(a.series)
 		s.startPages(sub, a.series)
 		s.checkBack(req.Channel)
 	}

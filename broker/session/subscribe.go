@@ -6,6 +6,7 @@ import (
 	"switchboard/broker/hook"
 	"switchboard/broker/hub"
 	"switchboard/broker/presence"
+	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 )
 
@@ -44,17 +45,17 @@ func (s *Session) subscribe(req wire.Request) {
 	}
 	client, user := s.client, s.user()
 	st := s.beginStateSubscribe(req)
-	callIn(s.m.opts.poolFor(q), s, func() (acquired, error) {
+	callIn(s.m.opts.poolFor(q), s, weight(req), func(read *meter.Meter) (acquired, error) {
 		err := s.m.opts.Hooks.askSubscribe(q)
 		if err == nil && authorize != nil {
-			err = authorize(s.m.storeContext(), client, user, req.Channel)
+			err = authorize(s.m.meteredContext(read), client, user, req.Channel)
 		}
 		var a acquired
 		if err == nil {
-			a, err = acquire(s.m.storeContext(), &s.m.opts, req, recentOnly)
+			a, err = acquire(s.m.meteredContext(read), &s.m.opts, req, recentOnly)
 		}
 		if st != nil {
-			a.series, err = s.m.prepareStateSubscribe(req, a.pos, st, err)
+			a.series, err = s.m.prepareStateSubscribe(s.m.meteredContext(read), req, a.pos, st, err)
 		}
 		return a, err
 	}, func(a acquired, err error) {
@@ -90,6 +91,7 @@ func (s *Session) trySubscribe(req wire.Request) bool {
 		}
 	}
 	s.beginSubscription(req, a)
+	s.chargeRead(a.series.Bytes(), weight(req))
 	return true
 }
 
@@ -148,8 +150,8 @@ func (s *Session) resubscribe(req wire.Request, sub *hub.Subscription) {
 		s.answerResubscribe(req, sub)
 		return
 	}
-	call(s, func() (*presence.View, error) {
-		return s.m.opts.Presence.Watch(s.m.storeContext(), req.Channel)
+	call(s, weight(req), func(read *meter.Meter) (*presence.View, error) {
+		return s.m.opts.Presence.Watch(s.m.meteredContext(read), req.Channel)
 	}, func(v *presence.View, err error) {
 		if err == nil && s.state != closed {
 			err = s.permissions().checkSubscribe(req) // the access rules may have changed meanwhile
@@ -210,8 +212,8 @@ func (s *Session) unsubscribe(req wire.Request) {
 		return
 	}
 	o.unsubscribe()
-	call(s, func() (struct{}, error) {
-		s.m.owners.storeOrRetry(s.m.storeContext(), o)
+	call(s, weight(req), func(read *meter.Meter) (struct{}, error) {
+		s.m.owners.storeOrRetry(s.m.meteredContext(read), o)
 		return struct{}{}, nil
 	}, func(struct{}, error) { s.answer(answer, nil) })
 }

@@ -5,6 +5,7 @@ import (
 
 	"switchboard/broker/hook"
 	"switchboard/broker/presence"
+	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 )
 
@@ -67,11 +68,11 @@ func (s *Session) watchUser(req wire.Request, user string) {
 		return
 	}
 	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
-	callIn(s.m.opts.poolFor(q), s, func() (*presence.UserView, error) {
+	callIn(s.m.opts.poolFor(q), s, weight(req), func(read *meter.Meter) (*presence.UserView, error) {
 		if err := s.m.opts.Hooks.askSubscribe(q); err != nil {
 			return nil, err
 		}
-		return p.WatchUser(s.m.storeContext(), user)
+		return p.WatchUser(s.m.meteredContext(read), user)
 	}, func(v *presence.UserView, err error) {
 		var forbidden error
 		if err == nil && s.state != closed {

@@ -9,6 +9,7 @@ import (
 
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
+	"switchboard/internal/meter"
 	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -64,8 +65,8 @@ func (s *Session) request(req wire.Request) {
 	}
 	request := queue.Request{Data: encoded}
 	request.List, request.Sender = requestList(s.m.opts.Requests.Queues, s.user(), s.conn.RemoteAddr())
-	call(s, func() (struct{}, error) {
-		return struct{}{}, s.m.opts.Queue.PushRequest(s.m.storeContext(), request)
+	call(s, weight(req), func(read *meter.Meter) (struct{}, error) {
+		return struct{}{}, s.m.opts.Queue.PushRequest(s.m.meteredContext(read), request)
 	}, func(_ struct{}, err error) {
 		s.answer(wire.Event{Type: wire.TypeAccepted, Ref: req.Ref}, requestError(&s.m.opts, err))
 	})

@@ -183,6 +183,8 @@ func (s *server) do(f func()) {
 type sink struct{}
 
 func (sink) Backlogged() bool                                { return false }
+func (sink) MayRead() bool                                   { return true }
+func (sink) Charge(int, int)                                 {}
 func (sink) Gap(*hub.Subscription, int64, int64) (hold bool) { return false }
 func (sink) Write(*dialect.Batch)                            {}
 

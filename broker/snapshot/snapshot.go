@@ -15,6 +15,7 @@ import (
 	"switchboard/broker/dialect"
 	"switchboard/broker/hub"
 	"switchboard/broker/work"
+	"switchboard/internal/meter"
 	"switchboard/queue"
 )
 
@@ -89,6 +90,17 @@ type Series struct {
 	holders int // calls of Hold without Release. Guarded by Snapshots.mu
 }
 
+// Bytes returns the bytes of the fields in the pages. A nil Series has none.
+func (s *Series) Bytes() (n int) {
+	if s == nil {
+		return 0
+	}
+	for _, page := range s.Pages {
+		n += len(page.Event.Fields)
+	}
+	return n
+}
+
 // TryPages is Pages without a store call. It returns false unless the pages are encoded already.
 func (s *Snapshots) TryPages(c *hub.Channel, from int64, prefix string) (*Series, bool) {
 	v := s.use(c)
@@ -149,13 +161,13 @@ func (s *Snapshots) use(c *hub.Channel) *view {
 
 // load reads the state of a channel and returns the new view. unusable is the view that does not
 // serve the caller, or nil. If the channel has another view by now, load returns that one.
-// Concurrent calls share one read.
+// Concurrent calls share one read, which counts in the Meter of the first one.
 func (s *Snapshots) load(ctx context.Context, c *hub.Channel, unusable *view) (*view, error) {
 	wait := s.reads.DoChan(c.Name, func() (any, error) {
 		if v := s.use(c); v != nil && v != unusable {
 			return v, nil
 		}
-		return s.read(c)
+		return s.read(meter.Of(ctx), c)
 	})
 	select {
 	case r := <-wait:
@@ -166,10 +178,10 @@ func (s *Snapshots) load(ctx context.Context, c *hub.Channel, unusable *view) (*
 	}
 }
 
-// read reads the state of a channel and makes a view of it.
-func (s *Snapshots) read(c *hub.Channel) (*view, error) {
+// read reads the state of a channel and makes a view of it. m counts what is read, and may be nil.
+func (s *Snapshots) read(m *meter.Meter, c *hub.Channel) (*view, error) {
 	for range readAttempts {
-		o := s.opts.Queue.ReadStates(s.deadlines.Context(), []queue.StateRead{{Channel: c.Name}})[0]
+		o := s.opts.Queue.ReadStates(meter.With(s.deadlines.Context(), m), []queue.StateRead{{Channel: c.Name}})[0]
 		if o.Err != nil {
 			return nil, o.Err
 		}

@@ -164,5 +164,15 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Err.Error() }
 
+// Size returns the bytes of the names and values in Fields.
+func (r *Refusal) Size() (n int) {
+	for name, f := range r.Fields {
+		if n += len(name); f != nil {
+			n += len(f.Value)
+		}
+	}
+	return n
+}
+
 // Unwrap returns the error without the current values.
 func (r *Refusal) Unwrap() error { return r.Err }

@@ -33,6 +33,11 @@ export interface History<Data> {
     messages: Stored<Data>[];
     /** The channel holds messages after the last one. */
     more: boolean;
+    /**
+     * The id for the `after` of the next page. A page may have no messages and `more`, if you see none of many messages that
+     * the channel holds.
+     */
+    last: number;
     /** false: messages after `after` are missing. */
     recovered: boolean;
 }

@@ -40,6 +40,11 @@ export interface History<Data> {
   messages: Stored<Data>[];
   /** The channel holds messages after the last one. */
   more: boolean;
+  /**
+   * The id for the `after` of the next page. A page may have no messages and `more`, if you see none of many messages that
+   * the channel holds.
+   */
+  last: number;
   /** false: messages after `after` are missing. */
   recovered: boolean;
 }
@@ -177,7 +182,9 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   /** Reads stored messages, the oldest first, without a subscription. */
   async history(options: { after?: number; limit?: number; state?: boolean | string } = {}): Promise<History<Data>> {
     const m = await this._ask({ type: "history", after: 0, ...options });
-    return { messages: (m.messages ?? []) as Stored<Data>[], more: !!m.more, recovered: m.recovered !== false };
+    const messages = (m.messages ?? []) as Stored<Data>[];
+    const last = m.id ?? messages.at(-1)?.id ?? options.after ?? 0;
+    return { messages, more: !!m.more, last, recovered: m.recovered !== false };
   }
 
   /**

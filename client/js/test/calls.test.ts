@@ -19,7 +19,7 @@ test("answers find their calls", async () => {
   assert.deepEqual([request.method, request.data], ["room.join", { room: "r" }]);
   socket.receive({ type: "accepted", ref: request.ref! }, { type: "reply", ref: request.ref!, data: { n: 1 } });
   assert.deepEqual(await published, { id: 7, fields: {} });
-  assert.deepEqual(await history, { messages: [{ id: 1, data: 2 }], more: true, recovered: true });
+  assert.deepEqual(await history, { messages: [{ id: 1, data: 2 }], more: true, last: 1, recovered: true });
   assert.deepEqual(await called, { n: 1 });
 });
 
