@@ -143,10 +143,11 @@ export class Calls {
 
   /** Passes an answer of `size` bytes to its call. */
   _answer(m: Incoming, size: number): void {
-    this._count(0, size); // the broker counts what it has read for the client
     this._openSize -= this._open.get(m.ref!) ?? 0;
     this._open.delete(m.ref!);
     const call = this._calls.get(m.ref!);
+    // The broker counts each KiB that it has read for the client, which is at least the answer.
+    this._count(call ? Math.max(0, size / 1024 - call.weight) : 0, size);
     if (call && m.type !== "accepted") {
       this._finish(call);
       if (m.type === "error") call.reject(refusal(m));
