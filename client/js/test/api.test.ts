@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
-import { Accounts } from "../src/kit/accounts.js";
+import { Accounts, type Account } from "../src/kit/accounts.js";
 import { SignedOutError } from "../src/errors.js";
 import { Backend } from "../src/server/index.js";
 import { stopClock, tick } from "./fake.js";
@@ -77,7 +77,7 @@ test("a login gives each token once; its own calls use the token while it is fre
 
 test("a guest shows its renewal token, an account with a password does not", async () => {
   const bodies: unknown[] = [];
-  const account: { id: string; name?: string } = { id: "u1" };
+  const account: Account = { id: "u1", state: "open", created: 1 };
   const session = await new Accounts("http://a", {
     fetch: async (url, init) => {
       if ((url as string).endsWith("/renew"))
