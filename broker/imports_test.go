@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"registry":              {"internal/meter", "internal/redispipe"},
 	"queue":                 {"internal/meter", "internal/redispipe", "internal/state"},
 	"kit":                   {"internal/wire", "queue", "janitor/task", "kit/index"},
-	"kit/index":             {"internal/meter", "internal/redispipe"},
+	"kit/index":             {"internal/meter", "internal/redispipe", "internal/wire"},
 	"kit/hold":              {"internal/payload", "internal/state", "internal/wire", "queue", "events", "janitor/task", "kit", "kit/index", "broker", "broker/api", "broker/namespace", "broker/session"},
 	"kit/kittest":           {"broker", "client", "internal/await", "internal/redispipe", "internal/redistest", "queue", "registry", "kit/index"},
 	"kit/room":              {"internal/payload", "internal/state", "internal/wire", "queue", "registry", "broker", "broker/api", "broker/delivery", "broker/namespace", "broker/session", "kit", "kit/index", "janitor/task"},

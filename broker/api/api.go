@@ -171,7 +171,7 @@ func New(opts Options) *API {
 		mux.HandleFunc(e.pattern, handle)
 		patterns.HandleFunc(e.pattern, func(http.ResponseWriter, *http.Request) {})
 	}
-	mux.HandleFunc("/", a.authorized(endpoint{handle: a.notFound(patterns)}))
+	mux.HandleFunc("/", a.authorized(endpoint{any: true, handle: a.notFound(patterns)}))
 	return &API{a, mux}
 }
 
@@ -183,34 +183,40 @@ type endpoint struct {
 	public  bool   // no key is needed
 	handle  http.HandlerFunc
 	push    pushFunc
+
+	// What requests may have, see Call.
+	query      []string
+	conditions Conditions
+	body       bool
+	any        bool // the request is refused for its path
 }
 
 // endpoints returns all calls of /v1, with those of the extensions.
 func (a api) endpoints() []endpoint {
 	list := []endpoint{
-		{pattern: "POST " + PathPush, scope: ScopePush, push: a.push},
-		{pattern: "POST " + PathBatch, scope: ScopePush, push: a.batch},
-		{pattern: "POST /v1/notify", scope: ScopePush, handle: a.notify},
-		{pattern: "POST /v1/reply", scope: ScopePush, handle: a.reply},
-		{pattern: "GET /v1/channels", scope: ScopeRead, handle: a.channels},
+		{pattern: "POST " + PathPush, scope: ScopePush, push: a.push, body: true},
+		{pattern: "POST " + PathBatch, scope: ScopePush, push: a.batch, body: true},
+		{pattern: "POST /v1/notify", scope: ScopePush, handle: a.notify, body: true},
+		{pattern: "POST /v1/reply", scope: ScopePush, handle: a.reply, body: true},
+		{pattern: "GET /v1/channels", scope: ScopeRead, handle: a.channels, query: []string{"prefix", "cursor", "limit"}},
 		{pattern: "GET /v1/channels/{channel}", scope: ScopeRead, handle: a.channel},
-		{pattern: "GET /v1/channels/{channel}/history", scope: ScopeRead, handle: a.history},
-		{pattern: "GET /v1/channels/{channel}/presence", scope: ScopeRead, handle: a.presence},
-		{pattern: "GET /v1/channels/{channel}/state", scope: ScopeRead, handle: a.channelState},
-		{pattern: "POST /v1/state/query", scope: ScopeRead, handle: a.queryStates},
+		{pattern: "GET /v1/channels/{channel}/history", scope: ScopeRead, handle: a.history, query: []string{"after", "limit", "wait"}},
+		{pattern: "GET /v1/channels/{channel}/presence", scope: ScopeRead, handle: a.presence, query: []string{"limit", "cursor"}},
+		{pattern: "GET /v1/channels/{channel}/state", scope: ScopeRead, handle: a.channelState, query: []string{"prefix", "cursor", "limit"}},
+		{pattern: "POST /v1/state/query", scope: ScopeRead, handle: a.queryStates, body: true},
 		{pattern: "GET /v1/clients/{client}", scope: ScopeRead, handle: a.client}, // {client}: alice%2Fphone
 		{pattern: "GET /v1/clients/{user}/{client}", scope: ScopeRead, handle: a.client},
-		{pattern: "GET /v1/clients/{client}/queue", scope: ScopeRead, handle: a.clientQueue},
-		{pattern: "GET /v1/clients/{user}/{client}/queue", scope: ScopeRead, handle: a.clientQueue},
-		{pattern: "GET /v1/users", scope: ScopeRead, handle: a.onlineUsers},
+		{pattern: "GET /v1/clients/{client}/queue", scope: ScopeRead, handle: a.clientQueue, query: []string{"after", "limit", "wait"}},
+		{pattern: "GET /v1/clients/{user}/{client}/queue", scope: ScopeRead, handle: a.clientQueue, query: []string{"after", "limit", "wait"}},
+		{pattern: "GET /v1/users", scope: ScopeRead, handle: a.onlineUsers, query: []string{"limit", "cursor"}},
 		{pattern: "GET /v1/users/{user}", scope: ScopeRead, handle: a.user},
-		{pattern: "POST /v1/users/query", scope: ScopeRead, handle: a.query},
+		{pattern: "POST /v1/users/query", scope: ScopeRead, handle: a.query, body: true},
 		{pattern: "GET /v1/servers", scope: ScopeRead, handle: a.servers},
 		{pattern: "GET /v1/self", handle: a.self},
 		{pattern: "GET /v1/stats", scope: ScopeRead, handle: a.stats},
-		{pattern: "POST /v1/check", scope: ScopeRead, handle: a.check},
+		{pattern: "POST /v1/check", scope: ScopeRead, handle: a.check, body: true},
 		{pattern: "GET /v1/webhooks", scope: ScopeRead, handle: a.withWebhooks(a.backlog)},
-		{pattern: "GET /v1/webhooks/dead", scope: ScopeRead, handle: a.withWebhooks(a.deadLetters)},
+		{pattern: "GET /v1/webhooks/dead", scope: ScopeRead, handle: a.withWebhooks(a.deadLetters), query: []string{"limit", "cursor"}},
 		{pattern: "POST /v1/webhooks/dead/retry", scope: ScopeAdmin, handle: a.withWebhooks(a.retryDeadLetters)},
 		{pattern: "POST /v1/users/{user}/disconnect", scope: ScopeAdmin, handle: a.disconnectUser},
 		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
@@ -235,6 +241,10 @@ func (a api) authorized(e endpoint) http.HandlerFunc {
 			a.Authenticated(w, r)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+		if err := e.checkRequest(r); err != nil {
+			a.writeError(w, err)
+			return
+		}
 		if e.push != nil {
 			a.servePush(w, r, e.push, rate)
 			return

@@ -16,6 +16,12 @@ type Call struct {
 	// Public opens the call to callers without an API key. The call itself must bound what they may
 	// do.
 	Public bool
+	// Query are the names of the parameters of the query. A request with another one is refused.
+	Query []string
+	// Conditions says which conditions the call takes. A request with another one is refused.
+	Conditions Conditions
+	// Body says that Handle reads the body. Otherwise it must be empty, or {}.
+	Body bool
 	// Handle returns the answer, which is encoded as JSON. The errors are those of all calls, see
 	// Answer: *wire.Error, *wire.DetailedError, *state.Refusal, or an error of the store. A body is
 	// read with [DecodeBody].
@@ -33,25 +39,18 @@ const (
 // errors.
 func DecodeBody(r *http.Request, v any) error { return decodeBody(r.Body, v) }
 
-// QueryInt returns a number of the query string, or fallback if it is absent.
-func QueryInt(r *http.Request, name string, fallback, lowest, highest int64) (int64, error) {
-	return queryInt(r, name, fallback, lowest, highest)
-}
-
-// PathName returns the name in the path of a request, such as a user. The error says why it is not
-// valid.
-func PathName(r *http.Request, kind string) (string, error) { return pathName(r, kind) }
-
 // endpoint returns the call as an endpoint of the API.
 func (a api) endpoint(c Call) endpoint {
-	return endpoint{pattern: c.Pattern, scope: c.Scope, public: c.Public, handle: func(w http.ResponseWriter, r *http.Request) {
+	e := endpoint{pattern: c.Pattern, scope: c.Scope, public: c.Public, query: c.Query, conditions: c.Conditions, body: c.Body}
+	e.handle = func(w http.ResponseWriter, r *http.Request) {
 		v, err := c.Handle(r)
 		if err != nil {
 			a.writeError(w, err)
 			return
 		}
 		writeJSON(w, http.StatusOK, v)
-	}}
+	}
+	return e
 }
 
 // public returns a handler that serves e without an API key. Pages of other origins may call it if
@@ -67,6 +66,10 @@ func (a api) public(e endpoint) http.HandlerFunc {
 			w.Header().Set("Access-Control-Allow-Origin", origin)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxPublicBody)
+		if err := e.checkRequest(r); err != nil {
+			a.writeError(w, err)
+			return
+		}
 		e.handle(w, r)
 	}
 }
@@ -76,7 +79,7 @@ const maxPublicBody = 16 << 10
 
 // preflight answers a CORS preflight request for a public call.
 func (a api) preflight() http.HandlerFunc {
-	return a.public(endpoint{handle: func(w http.ResponseWriter, _ *http.Request) {
+	return a.public(endpoint{any: true, handle: func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")

@@ -24,7 +24,7 @@ func (a api) disconnectClient(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a api) disconnectUser(w http.ResponseWriter, r *http.Request) {
-	user, err := pathName(r, "user")
+	user, err := PathName(r, "user")
 	if err != nil {
 		a.writeError(w, err)
 		return

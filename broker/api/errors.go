@@ -59,7 +59,7 @@ func (a api) toErrorBodyWithin(err error, limit int) *errorBody {
 		return newErrorBody(wireErr.Code, wireErr.Message)
 	}
 	if errors.Is(err, registry.ErrBadCursor) {
-		return newErrorBody(wire.BadRequest, "cursor: no earlier page returned it")
+		return newErrorBody(wire.BadRequest, wire.BadCursor().Message)
 	}
 	if errors.Is(err, queue.ErrNoReplicas) {
 		return newErrorBody(wire.BadRequest, "durable: this broker keeps messages in memory, where there are no replicas")

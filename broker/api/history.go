@@ -53,9 +53,9 @@ func hasNews(p queue.Page) bool { return len(p.Messages) > 0 || p.More || !p.Com
 
 // history answers messages of a channel. With ?wait, it waits for one if there is none.
 func (a api) history(w http.ResponseWriter, r *http.Request) {
-	name, err := pathName(r, "channel")
-	after, err1 := queryInt(r, "after", 0, 0, 1<<53)
-	limit, err2 := queryInt(r, "limit", defaultPage, 1, maxPage)
+	name, err := PathName(r, "channel")
+	after, err1 := QueryInt(r, "after", 0, 0, state.MaxNumber)
+	_, limit, err2 := Page(r)
 	if err == nil {
 		err = a.checkAllowed(namespace.History, name)
 	}
@@ -69,7 +69,7 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer stop()
-	page, err := a.readChannel(r.Context(), wait, name, after, int(limit))
+	page, err := a.readChannel(r.Context(), wait, name, after, limit)
 	if err != nil {
 		a.writeError(w, err)
 		return

@@ -73,7 +73,7 @@ type onlineUser struct {
 // onlineUsers answers a page of the users that are online. With limit=0 it answers their number
 // only.
 func (a api) onlineUsers(w http.ResponseWriter, r *http.Request) {
-	limit, err := queryInt(r, "limit", defaultPage, 0, maxPage)
+	cursor, limit, err := page(r, 0)
 	if err != nil {
 		a.writeError(w, err)
 		return
@@ -86,7 +86,7 @@ func (a api) onlineUsers(w http.ResponseWriter, r *http.Request) {
 		connections += s.Connections
 	}
 	answer["count"], answer["connections"] = count, connections
-	if r.URL.Query().Get("cursor") == "" {
+	if cursor == "" {
 		if c, known := a.Cluster.OnlineUsers(r.Context()); known {
 			answer["distinct"], answer["exact"] = c.Users, c.Exact
 		}
@@ -97,7 +97,7 @@ func (a api) onlineUsers(w http.ResponseWriter, r *http.Request) {
 			ids[i] = s.ID
 		}
 		slices.Sort(ids)
-		users, next, err := a.pageOfUsers(r.Context(), ids, r.URL.Query().Get("cursor"), int(limit))
+		users, next, err := a.pageOfUsers(r.Context(), ids, cursor, limit)
 		if err != nil {
 			a.writeError(w, err)
 			return

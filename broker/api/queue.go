@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -15,8 +16,8 @@ import (
 func (a api) clientQueue(w http.ResponseWriter, r *http.Request) {
 	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
 	err := wire.CheckClientID(client)
-	after, err1 := queryInt(r, "after", 0, 0, 1<<53)
-	limit, err2 := queryInt(r, "limit", defaultPage, 1, maxPage)
+	after, err1 := QueryInt(r, "after", 0, 0, state.MaxNumber)
+	_, limit, err2 := Page(r)
 	if err := cmp.Or(err, err1, err2); err != nil {
 		a.writeError(w, err)
 		return
@@ -27,7 +28,7 @@ func (a api) clientQueue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer stop()
-	record, page, err := a.awaitQueue(r.Context(), wait, client, after, int(limit))
+	record, page, err := a.awaitQueue(r.Context(), wait, client, after, limit)
 	if err != nil {
 		a.writeError(w, err)
 		return

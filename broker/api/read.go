@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,38 +13,13 @@ import (
 	"switchboard/registry"
 )
 
-const (
-	defaultPage = 100
-	maxPage     = 1000
-)
-
-// queryInt returns a number of the query string, or fallback if it is absent.
-func queryInt(r *http.Request, name string, fallback, lowest, highest int64) (int64, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return fallback, nil
-	}
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || v < lowest || v > highest {
-		return 0, wire.Errorf(wire.BadRequest, "%s: %.40q is not a number within %d and %d", name, text, lowest, highest)
-	}
-	return v, nil
-}
-
-// pathName returns the name in the path. The error says why it is not valid.
-func pathName(r *http.Request, kind string) (string, error) {
-	name := r.PathValue(kind)
-	return name, wire.CheckName(kind, name)
-}
-
 func (a api) channels(w http.ResponseWriter, r *http.Request) {
-	limit, err := queryInt(r, "limit", defaultPage, 1, maxPage)
+	cursor, limit, err := Page(r)
 	if err != nil {
 		a.writeError(w, err)
 		return
 	}
-	query := r.URL.Query()
-	names, next, err := a.Registry.Channels(r.Context(), query.Get("prefix"), query.Get("cursor"), int(limit))
+	names, next, err := a.Registry.Channels(r.Context(), r.URL.Query().Get("prefix"), cursor, limit)
 	if err != nil {
 		a.writeError(w, err)
 		return
@@ -71,7 +45,7 @@ func (a api) channels(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a api) channel(w http.ResponseWriter, r *http.Request) {
-	name, err := pathName(r, "channel")
+	name, err := PathName(r, "channel")
 	if err != nil {
 		a.writeError(w, err)
 		return
@@ -104,7 +78,7 @@ type clientStatus struct {
 }
 
 func (a api) user(w http.ResponseWriter, r *http.Request) {
-	user, err := pathName(r, "user")
+	user, err := PathName(r, "user")
 	if err != nil {
 		a.writeError(w, err)
 		return
@@ -152,8 +126,8 @@ func (a api) query(w http.ResponseWriter, r *http.Request) {
 		Users nameList `json:"users" required:"true"`
 	}
 	err := decodeBody(r.Body, &body)
-	if err == nil && (len(body.Users) == 0 || len(body.Users) > maxPage) {
-		err = wire.Errorf(wire.BadRequest, "users: %d names, between 1 and %d are allowed", len(body.Users), maxPage)
+	if err == nil && (len(body.Users) == 0 || len(body.Users) > MaxPage) {
+		err = wire.Errorf(wire.BadRequest, "users: %d names, between 1 and %d are allowed", len(body.Users), MaxPage)
 	}
 	if err != nil {
 		a.writeError(w, err)
@@ -187,8 +161,8 @@ func (a api) query(w http.ResponseWriter, r *http.Request) {
 
 // presence answers a page of the members of a channel. With limit=0 it answers their number only.
 func (a api) presence(w http.ResponseWriter, r *http.Request) {
-	name, err := pathName(r, "channel")
-	limit, err1 := queryInt(r, "limit", defaultPage, 0, maxPage)
+	name, err := PathName(r, "channel")
+	cursor, limit, err1 := page(r, 0)
 	if err == nil {
 		err = a.checkAllowed(namespace.Presence, name)
 	}
@@ -196,17 +170,17 @@ func (a api) presence(w http.ResponseWriter, r *http.Request) {
 		a.writeError(w, err)
 		return
 	}
-	page, err := a.Presence.Page(r.Context(), name, r.URL.Query().Get("cursor"), int(limit))
+	found, err := a.Presence.Page(r.Context(), name, cursor, limit)
 	if err != nil {
 		a.writeError(w, err)
 		return
 	}
-	answer := map[string]any{"channel": name, "count": page.Count, "clients": page.BackendMembers()}
-	if page.Users >= 0 {
-		answer["users"] = page.Users
+	answer := map[string]any{"channel": name, "count": found.Count, "clients": found.BackendMembers()}
+	if found.Users >= 0 {
+		answer["users"] = found.Users
 	}
-	if page.Next != "" {
-		answer["cursor"], answer["next"] = page.Next, page.Next // next is the former name
+	if found.Next != "" {
+		answer["cursor"], answer["next"] = found.Next, found.Next // next is the former name
 	}
 	writeJSON(w, http.StatusOK, answer)
 }

@@ -48,10 +48,10 @@ func (a api) channelState(w http.ResponseWriter, r *http.Request) {
 // stateRead returns the read for a page.
 func (a api) stateRead(r *http.Request) (read queue.StateRead, err error) {
 	query := r.URL.Query()
-	read = queue.StateRead{Prefix: query.Get("prefix"), Cursor: query.Get("cursor"), Bytes: state.PageBytes}
-	read.Channel, err = pathName(r, "channel")
-	limit, err1 := queryInt(r, "limit", defaultPage, 1, maxPage)
-	read.Limit = int(limit)
+	read = queue.StateRead{Prefix: query.Get("prefix"), Bytes: state.PageBytes}
+	read.Channel, err = PathName(r, "channel")
+	var err1 error
+	read.Cursor, read.Limit, err1 = Page(r)
 	if err := cmp.Or(err, err1); err != nil {
 		return read, err
 	}
@@ -59,7 +59,7 @@ func (a api) stateRead(r *http.Request) (read queue.StateRead, err error) {
 		return read, inMember("prefix", err)
 	}
 	if read.Cursor != "" && state.CheckName(read.Cursor) != nil {
-		return read, wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
+		return read, wire.BadCursor()
 	}
 	return read, a.checkAllowed(namespace.State, read.Channel)
 }

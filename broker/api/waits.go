@@ -60,7 +60,7 @@ type wait struct {
 
 // startWait returns the wait that a call asks for with ?wait=SECONDS. stop ends it.
 func (a api) startWait(w http.ResponseWriter, r *http.Request) (_ wait, stop func(), err error) {
-	seconds, err := queryInt(r, "wait", 0, 0, maxWait)
+	seconds, err := QueryInt(r, "wait", 0, 0, maxWait)
 	if err != nil || seconds == 0 {
 		return wait{}, func() {}, err
 	}

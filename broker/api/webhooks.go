@@ -62,11 +62,11 @@ func (a api) withWebhooks(f func(r *http.Request) (any, error)) http.HandlerFunc
 func (a api) backlog(r *http.Request) (any, error) { return a.Webhooks.Backlog(r.Context()) }
 
 func (a api) deadLetters(r *http.Request) (any, error) {
-	limit, err := queryInt(r, "limit", defaultPage, 1, maxPage)
+	cursor, limit, err := Page(r)
 	if err != nil {
 		return nil, err
 	}
-	letters, next, err := a.Webhooks.DeadLetters(r.Context(), r.URL.Query().Get("cursor"), int(limit))
+	letters, next, err := a.Webhooks.DeadLetters(r.Context(), cursor, limit)
 	return struct {
 		Letters []DeadLetter `json:"letters"`
 		Cursor  string       `json:"cursor,omitempty"`

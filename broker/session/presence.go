@@ -143,7 +143,7 @@ func (s *Session) sendPresence(req wire.Request, page memberPage, err error) {
 		e.Users = &page.Users
 	}
 	if errors.Is(err, registry.ErrBadCursor) {
-		err = wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
+		err = wire.BadCursor()
 	}
 	s.chargeBytes(membersSize(clients))
 	s.answer(e, err)

@@ -59,7 +59,7 @@ func (s *Session) checkReadState(req wire.Request, prefix string) error {
 	case req.Limit < 0 || req.Limit > maxStateFields:
 		return wire.Errorf(wire.BadRequest, "limit: %d is not within 1 and %d", req.Limit, maxStateFields)
 	case req.Cursor != "" && state.CheckName(req.Cursor) != nil:
-		return wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
+		return wire.BadCursor()
 	}
 	return nil
 }

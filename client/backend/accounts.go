@@ -33,7 +33,8 @@ type AccountEvent struct {
 
 func accountPath(id, rest string) string { return "/v1/accounts/" + url.PathEscape(id) + rest }
 
-// List returns a page of accounts. state is open, locked, deleted, or "" for all.
+// List returns a page of accounts. state is open, locked, deleted, all, or "" for those that are
+// not deleted.
 func (a Accounts) List(ctx context.Context, state string, p PageQuery) (AccountPage, error) {
 	v := p.values()
 	if state != "" {

@@ -26,7 +26,8 @@ type Score struct {
 type BoardQuery struct {
 	Season string // "previous" or an id. Zero means the current one
 	Offset int    // of Top: how many entries it leaves out
-	Limit  int    // Zero means 10, or 5 neighbors on each side
+	Cursor string // of Top, instead of Offset: that of the page before
+	Limit  int    // 1 to 1000. Zero means 10, or 5 neighbors on each side
 }
 
 // BoardPage is a page of boards, in the order of their names.
@@ -42,10 +43,10 @@ func playerPath(name, player, rest string) string {
 }
 
 func (q BoardQuery) values() url.Values {
-	return values("season", q.Season, "offset", number(q.Offset), "limit", number(q.Limit))
+	return values("season", q.Season, "offset", number(q.Offset), "cursor", q.Cursor, "limit", number(q.Limit))
 }
 
-// List returns a page of the boards that have a player, of up to 100.
+// List returns a page of the boards that have a player.
 func (b Boards) List(ctx context.Context, p PageQuery) (BoardPage, error) {
 	return get[BoardPage](ctx, b.Client, "/v1/boards", p.values())
 }

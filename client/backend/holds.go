@@ -66,7 +66,7 @@ func (h Holds) Resource(ctx context.Context, resource string) (hold.Resource, er
 	return get[hold.Resource](ctx, h.Client, holdPath(resource, ""), nil)
 }
 
-// Resources returns a page of all resources, of up to 100.
+// Resources returns a page of all resources.
 func (h Holds) Resources(ctx context.Context, p PageQuery) (ResourcePage, error) {
 	return get[ResourcePage](ctx, h.Client, "/v1/holds", p.values())
 }

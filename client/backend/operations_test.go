@@ -30,8 +30,8 @@ var (
 		"Accounts.Create":  {"expires_in", "message", "renewal", "renewal_expires_in", "token"}, // a login that nothing uses
 		"Accounts.History": {"account"},
 		"Rooms.Delete":     {"deleted", "id"}, "Holds.Delete": {"deleted"}, "Sessions.Delete": {"deleted"},
-		"Rooms.Leave":         {"n", "room"},
-		"Rooms.Kick":          {"n", "room"},
+		"Rooms.Leave": {"n", "room"},
+		"Rooms.Kick":  {"n", "room"}, "Rooms.KickFor": {"n", "room"},
 		"Rooms.Lock":          {"channel", "code", "id", "members", "n", "owner", "owner_user", "room", "version"},
 		"Rooms.Start":         {"channel", "code", "id", "members", "n", "owner", "owner_user", "room", "version"},
 		"Rooms.Finish":        {"channel", "code", "id", "members", "n", "owner", "owner_user", "room", "version"},

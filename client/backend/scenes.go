@@ -66,7 +66,8 @@ func (s Scenes) CreateAvatar(ctx context.Context, n NewAvatar) (a scene.Avatar, 
 	return a, err
 }
 
-// Avatars returns a page of the avatars of a user. status is open, deleted, or "" for all.
+// Avatars returns a page of the avatars of a user. status is deleted, or open or "" for those that
+// are not deleted.
 func (s Scenes) Avatars(ctx context.Context, user, status string, p PageQuery) (AvatarPage, error) {
 	v := p.values()
 	v.Set("user", user)
@@ -117,10 +118,13 @@ func (s Scenes) Create(ctx context.Context, n NewScene) (created scene.Scene, er
 	return created, err
 }
 
-// List returns a page of the scenes of a world. status is open, closed, deleted, or "" for all.
+// List returns a page of the scenes of a world, or of all worlds if it is "". status is open,
+// closed, deleted, or "" for those that are not deleted.
 func (s Scenes) List(ctx context.Context, world, status string, p PageQuery) (ScenePage, error) {
 	v := p.values()
-	v.Set("world", world)
+	if world != "" {
+		v.Set("world", world)
+	}
 	if status != "" {
 		v.Set("status", status)
 	}

@@ -37,6 +37,7 @@ type View struct {
 	Ends    int64   `json:"ends,omitempty"`   // the end of the season, Unix ms
 	Count   int     `json:"count"`            // of players on the board
 	Entries []Entry `json:"entries"`          // ordered by rank
+	Cursor  string  `json:"cursor,omitempty"` // of the next page of Top, "" for the last one
 }
 
 // Card is a board in the list of boards.
@@ -81,8 +82,10 @@ type Request struct {
 	Player string `json:"player,omitempty"`
 	// Offset is how many entries Top leaves out.
 	Offset int `json:"offset,omitempty"`
-	// Limit is the most entries of Top, up to 100, or the most neighbors of Around on each side, up to
-	// 50. Zero means 10 and 5.
+	// Cursor of Top, instead of Offset, is that of the page before.
+	Cursor string `json:"cursor,omitempty"`
+	// Limit is the most entries of Top, or the most neighbors of Around on each side, up to 100. Zero
+	// means 10 and 5.
 	Limit int `json:"limit,omitempty"`
 }
 

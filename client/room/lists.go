@@ -34,7 +34,7 @@ type ListOptions struct {
 	From       int64  `json:"from,omitempty"`       // bounds of the time of the order, Unix ms
 	To         int64  `json:"to,omitempty"`
 	Cursor     string `json:"cursor,omitempty"` // the Cursor of the previous page
-	Limit      int    `json:"limit,omitempty"`  // at most 100. Zero means 50
+	Limit      int    `json:"limit,omitempty"`  // at most 100. Zero means 100
 }
 
 // Page is a page of public rooms. It may have fewer rooms than the limit, even none, although

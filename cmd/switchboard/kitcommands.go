@@ -18,7 +18,7 @@ var (
 	versionFlag = kitFlag{"version", version, "refuse another `version`"}
 	durableFlag = kitFlag{"durable", boolean, "wait until a replica of Redis has it"}
 	dataFlag    = kitFlag{"data", object, "`JSON` of your own"}
-	pageFlags   = []kitFlag{{"limit", whole, "the most rows, at most 100"}, {"cursor", text, "of the page before"}}
+	pageFlags   = []kitFlag{{"limit", whole, "the most rows, 1 to 1000"}, {"cursor", text, "of the page before"}}
 )
 
 func with(page []kitFlag, more ...kitFlag) []kitFlag { return append(more, page...) }
@@ -147,7 +147,7 @@ func (a *app) accountCommand() *cobra.Command {
 	c := a.kit("account", "Lists and changes accounts, and sessions", "accounts.md",
 		kitCommand{
 			use: "list", short: "Lists accounts, the newest first", method: getCall, path: "/v1/accounts",
-			flags: with(pageFlags, kitFlag{"state", text, "open, locked or deleted"}),
+			flags: with(pageFlags, kitFlag{"state", text, "open, locked, deleted or all; without it those that are not deleted"}),
 			list:  "accounts", columns: []string{"id", "name", "nickname", "state", "created", "login.at"},
 		},
 		kitCommand{use: "get ACCOUNT", short: "Shows an account", method: getCall, path: one},

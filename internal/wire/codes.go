@@ -116,6 +116,9 @@ func (e *DetailedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *DetailedError) Unwrap() error { return e.Err }
 
+// BadCursor returns the error for a cursor that no page of the list has returned.
+func BadCursor() *Error { return Errorf(BadRequest, "cursor: no earlier page returned it") }
+
 // CloseReason is why the broker ends a connection. It is the `code` of a closing event and a metric
 // label.
 type CloseReason string

@@ -7,9 +7,6 @@ import (
 	"switchboard/broker/api"
 )
 
-// maxPage is the most accounts of a page.
-const maxPage = 1000
-
 // backendCalls are the calls with an API key.
 func (a *Accounts) backendCalls() []api.Call {
 	call := func(pattern string, handle func(r *http.Request, id string) (any, error)) api.Call {
@@ -17,18 +14,21 @@ func (a *Accounts) backendCalls() []api.Call {
 			return handle(r, r.PathValue("account"))
 		}}
 	}
+	withBody := func(c api.Call) api.Call { c.Body = true; return c }
 	change := func(name string, change func(context.Context, string) (Account, error)) api.Call {
 		return call("POST /v1/accounts/{account}/"+name, func(r *http.Request, id string) (any, error) { return change(r.Context(), id) })
 	}
+	list := call("GET /v1/accounts", a.list)
+	list.Query = []string{"name", "state", "cursor", "limit"}
 	return []api.Call{
-		call("GET /v1/accounts", a.list),
+		list,
 		call("GET /v1/accounts/{account}", func(r *http.Request, id string) (any, error) { return a.Get(r.Context(), id) }),
 		call("GET /v1/accounts/{account}/history", func(r *http.Request, id string) (any, error) {
 			list, err := a.History(r.Context(), id)
 			return map[string]any{"account": id, "events": list}, err
 		}),
-		call("PATCH /v1/accounts/{account}", a.patch),
-		call("POST /v1/accounts/{account}/password", a.password),
+		withBody(call("PATCH /v1/accounts/{account}", a.patch)),
+		withBody(call("POST /v1/accounts/{account}/password", a.password)),
 		change("lock", a.Lock), change("unlock", a.Unlock), change("delete", a.Delete), change("restore", a.Restore),
 	}
 }
@@ -39,11 +39,11 @@ func (a *Accounts) list(r *http.Request, _ string) (any, error) {
 	if name := query.Get("name"); name != "" {
 		return a.Find(r.Context(), name)
 	}
-	limit, err := api.QueryInt(r, "limit", 100, 1, maxPage)
+	cursor, limit, err := api.Page(r)
 	if err != nil {
 		return nil, err
 	}
-	return a.List(r.Context(), State(query.Get("state")), query.Get("cursor"), int(limit))
+	return a.List(r.Context(), State(query.Get("state")), cursor, limit)
 }
 
 func (a *Accounts) patch(r *http.Request, id string) (any, error) {

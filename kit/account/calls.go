@@ -11,7 +11,7 @@ import (
 // publicCalls are the calls without an API key.
 func (a *Accounts) publicCalls() []api.Call {
 	post := func(path string, handle func(*http.Request) (any, error)) api.Call {
-		return api.Call{Pattern: "POST /v1/accounts" + path, Public: true, Handle: handle}
+		return api.Call{Pattern: "POST /v1/accounts" + path, Public: true, Body: true, Handle: handle}
 	}
 	return []api.Call{
 		post("", handle(a, a.Register)),
@@ -35,7 +35,7 @@ func (a *Accounts) publicCalls() []api.Call {
 		{Pattern: "GET /v1/accounts/me", Public: true, Handle: a.self(func(r *http.Request, id string, from Caller) (any, error) {
 			return a.GetSelf(r.Context(), id, from)
 		})},
-		{Pattern: "PATCH /v1/accounts/me", Public: true, Handle: a.self(a.patchSelf)},
+		{Pattern: "PATCH /v1/accounts/me", Public: true, Body: true, Handle: a.self(a.patchSelf)},
 		post("/me/password", a.self(a.passwordOfSelf)),
 		post("/me/delete", a.self(a.deleteSelf)),
 	}

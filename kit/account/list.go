@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
 
@@ -48,31 +50,43 @@ type Page struct {
 	Total    int               `json:"total"` // accounts in the list
 }
 
-// List returns accounts in the order of their registration, the newest first. state is "" for all.
-// The list may be some seconds old.
+// All selects accounts in all states, see [Accounts.List].
+const All State = "all"
+
+// List returns accounts in the order of their registration, the newest first. state is All, or ""
+// for those that are not deleted. The list may be some seconds old.
 func (a *Accounts) List(ctx context.Context, state State, cursor string, limit int) (Page, error) {
 	list := string(state)
 	switch state {
-	case "":
+	case "", All:
 		list = allAccounts
 	case Open, Locked, Deleted:
 	default:
-		return Page{}, wire.Errorf(wire.BadRequest, "state: want open, locked or deleted")
+		return Page{}, wire.Errorf(wire.BadRequest, "state: want open, locked, deleted or all")
+	}
+	if err := kit.PageLimit(&limit, true); err != nil {
+		return Page{}, err
 	}
 	p, err := a.index.List(ctx, index.Query{List: list, Cursor: cursor, Limit: limit, Descending: true})
-	if errors.Is(err, index.ErrBadCursor) {
-		return Page{}, wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
-	}
 	if err != nil {
 		return Page{}, err
 	}
-	counts, err := a.index.Count(ctx, list)
+	counts, err := a.index.Count(ctx, list, string(Deleted))
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Accounts: make([]json.RawMessage, len(p.Cards)), Cursor: p.Next, Total: counts[0]}
-	for i, c := range p.Cards {
-		page.Accounts[i] = c.Data
+	page := Page{Accounts: []json.RawMessage{}, Cursor: p.Next, Total: counts[0]}
+	if state == "" {
+		page.Total -= counts[1]
+	}
+	for _, c := range p.Cards {
+		var card Account
+		if err := json.Unmarshal(c.Data, &card); err != nil {
+			return Page{}, fmt.Errorf("card of account %s: %w", c.ID, err)
+		}
+		if state != "" || card.State != Deleted {
+			page.Accounts = append(page.Accounts, c.Data)
+		}
 	}
 	return page, nil
 }

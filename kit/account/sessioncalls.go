@@ -17,8 +17,8 @@ func (s *Sessions) calls() []api.Call {
 		{Pattern: "GET /v1/sessions/{user}", Scope: api.ScopeRead, Handle: func(r *http.Request) (any, error) {
 			return s.Get(r.Context(), r.PathValue("user"))
 		}},
-		{Pattern: "PUT /v1/sessions/{user}", Scope: api.ScopePush, Handle: s.put},
-		{Pattern: "DELETE /v1/sessions/{user}", Scope: api.ScopePush, Handle: func(r *http.Request) (any, error) {
+		{Pattern: "PUT /v1/sessions/{user}", Scope: api.ScopePush, Query: []string{"ttl"}, Conditions: api.IfMatchOrNone, Body: true, Handle: s.put},
+		{Pattern: "DELETE /v1/sessions/{user}", Scope: api.ScopePush, Conditions: api.IfMatch, Handle: func(r *http.Request) (any, error) {
 			m, err := kit.MatchExisting(r.Header)
 			if err != nil {
 				return nil, err

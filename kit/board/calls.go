@@ -5,6 +5,7 @@ import (
 
 	"switchboard/broker/api"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // postScore is POST /v1/boards/{board}/scores with a [Score] without the board.
@@ -22,24 +23,28 @@ func (b *Boards) postScore(r *http.Request) (any, error) {
 
 // getList is GET /v1/boards?cursor=&limit=.
 func (b *Boards) getList(r *http.Request) (any, error) {
-	limit, err := api.QueryInt(r, "limit", MaxPage, 1, MaxPage)
+	cursor, limit, err := api.Page(r)
 	if err != nil {
 		return nil, err
 	}
-	return b.List(r.Context(), r.URL.Query().Get("cursor"), int(limit))
+	return b.List(r.Context(), cursor, limit)
 }
 
-// getTop is GET /v1/boards/{board}?season=&offset=&limit=.
+// getTop is GET /v1/boards/{board}?season=&offset=&cursor=&limit=.
 func (b *Boards) getTop(r *http.Request) (any, error) {
 	offset, err := api.QueryInt(r, "offset", 0, 0, maxOffset)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := api.QueryInt(r, "limit", defaultLimit, 1, maxLimit)
+	skip, err := offsetOf(r.URL.Query().Get("cursor"), int(offset))
 	if err != nil {
 		return nil, err
 	}
-	return b.Top(r.Context(), r.PathValue("board"), seasonOf(r), int(offset), int(limit))
+	limit, err := api.QueryInt(r, "limit", defaultEntries, 1, kit.MaxPage)
+	if err != nil {
+		return nil, err
+	}
+	return b.Top(r.Context(), r.PathValue("board"), seasonOf(r), skip, int(limit))
 }
 
 // getRank is GET /v1/boards/{board}/players/{player}?season=.
@@ -49,7 +54,7 @@ func (b *Boards) getRank(r *http.Request) (any, error) {
 
 // getAround is GET /v1/boards/{board}/players/{player}/around?season=&limit=.
 func (b *Boards) getAround(r *http.Request) (any, error) {
-	n, err := api.QueryInt(r, "limit", defaultLimit/2, 1, maxAround)
+	n, err := api.QueryInt(r, "limit", defaultNeighbors, 1, kit.MaxPage)
 	if err != nil {
 		return nil, err
 	}

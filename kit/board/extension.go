@@ -28,12 +28,12 @@ func (b *Boards) Extension() broker.Extension {
 		Run:     b.Run,
 		Metrics: []prometheus.Collector{b.results},
 		Calls: []api.Call{
-			{Pattern: "GET /v1/boards", Scope: api.ScopeRead, Handle: b.getList},
-			{Pattern: "POST /v1/boards/{board}/scores", Scope: api.ScopePush, Handle: b.postScore},
-			{Pattern: "GET /v1/boards/{board}", Scope: api.ScopeRead, Handle: b.getTop},
-			{Pattern: "GET /v1/boards/{board}/players/{player}", Scope: api.ScopeRead, Handle: b.getRank},
-			{Pattern: "GET /v1/boards/{board}/players/{player}/around", Scope: api.ScopeRead, Handle: b.getAround},
-			{Pattern: "DELETE /v1/boards/{board}/players/{player}", Scope: api.ScopePush, Handle: b.deletePlayer},
+			{Pattern: "GET /v1/boards", Scope: api.ScopeRead, Query: []string{"cursor", "limit"}, Handle: b.getList},
+			{Pattern: "POST /v1/boards/{board}/scores", Scope: api.ScopePush, Body: true, Handle: b.postScore},
+			{Pattern: "GET /v1/boards/{board}", Scope: api.ScopeRead, Query: []string{"season", "offset", "cursor", "limit"}, Handle: b.getTop},
+			{Pattern: "GET /v1/boards/{board}/players/{player}", Scope: api.ScopeRead, Query: []string{"season"}, Handle: b.getRank},
+			{Pattern: "GET /v1/boards/{board}/players/{player}/around", Scope: api.ScopeRead, Query: []string{"season", "limit"}, Handle: b.getAround},
+			{Pattern: "DELETE /v1/boards/{board}/players/{player}", Scope: api.ScopePush, Query: []string{"season"}, Handle: b.deletePlayer},
 		},
 		Methods: map[string]session.Method{
 			"board.submit": session.Decoded(b.submitMethod),

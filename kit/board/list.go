@@ -2,16 +2,12 @@ package board
 
 import (
 	"context"
-	"errors"
 
 	"golang.org/x/sync/errgroup"
 
-	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
-
-// MaxPage is the most boards of a page.
-const MaxPage = 100
 
 // Card is a board in the list. The numbers are those of the current season.
 type Card struct {
@@ -30,18 +26,15 @@ type Page struct {
 	Cursor string `json:"cursor,omitempty"` // of the next page; "" if there is none
 }
 
-// List returns boards in the order of their names, at most limit of them; 0 means MaxPage. cursor
+// List returns boards in the order of their names, at most limit of them, see kit.PageLimit. cursor
 // is that of the previous page, or "". A board is in the list while it has a player, in the current
 // season or in one that is kept. A new one is listed within about a second. A board that no pattern
 // of Options.Boards matches any more is left out. Numbers are as of now.
 func (b *Boards) List(ctx context.Context, cursor string, limit int) (Page, error) {
-	if limit < 0 || limit > MaxPage {
-		return Page{}, wire.Errorf(wire.BadRequest, "limit: %d is not within 1 and %d", limit, MaxPage)
+	if err := kit.PageLimit(&limit, true); err != nil {
+		return Page{}, err
 	}
 	found, err := b.opts.Index.List(ctx, index.Query{List: allList, Cursor: cursor, Limit: limit})
-	if errors.Is(err, index.ErrBadCursor) {
-		return Page{}, wire.Errorf(wire.BadRequest, "cursor: no page returned it")
-	}
 	if err != nil {
 		return Page{}, err
 	}
@@ -76,6 +69,7 @@ func (b *Boards) List(ctx context.Context, cursor string, limit int) (Page, erro
 func (b *Boards) readEach(ctx context.Context, queries []query) ([]part, error) {
 	parts := make([]part, len(queries))
 	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(kit.DefaultPage)
 	for i, q := range queries {
 		group.Go(func() (err error) {
 			parts[i], err = b.opts.Store.read(ctx, q)

@@ -78,7 +78,7 @@ func TestList(t *testing.T) {
 		f.awaitList(t, "a board without players is not listed", "golf", "level-2", "monthly")
 		_, err = f.any().List(t.Context(), "x", 0)
 		wantCode(t, "a bad cursor", err, wire.BadRequest)
-		f.brokers[0].Refused(t, "bad_request", "GET", "/v1/boards?limit=101", "")
+		f.brokers[0].Refused(t, "bad_request", "GET", "/v1/boards?limit=1001", "")
 	})
 }
 

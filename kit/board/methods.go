@@ -6,6 +6,7 @@ import (
 
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // A submission is the data of the method board.submit. The player is the user of the client, and
@@ -36,13 +37,21 @@ type seasonOfBoard struct {
 
 func (b *Boards) topMethod(ctx context.Context, c session.Caller, r struct {
 	seasonOfBoard
-	Offset int `json:"offset"`
-	Limit  int `json:"limit"`
+	Offset int    `json:"offset"`
+	Cursor string `json:"cursor"`
+	Limit  int    `json:"limit"`
 }) (any, error) {
-	if err := b.mayRead(r.Board, c.User); err != nil {
+	offset, err := offsetOf(r.Cursor, r.Offset)
+	if err == nil {
+		err = kit.LimitOr(&r.Limit, defaultEntries, false)
+	}
+	if err == nil {
+		err = b.mayRead(r.Board, c.User)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return b.Top(ctx, r.Board, r.Season, r.Offset, r.Limit)
+	return b.Top(ctx, r.Board, r.Season, offset, r.Limit)
 }
 
 // placeOfPlayer is a player on a board, by default the user of the client.
@@ -55,6 +64,9 @@ func (b *Boards) aroundMethod(ctx context.Context, c session.Caller, r struct {
 	placeOfPlayer
 	Limit int `json:"limit"`
 }) (any, error) {
+	if err := kit.LimitOr(&r.Limit, defaultNeighbors, false); err != nil {
+		return nil, err
+	}
 	if err := b.mayRead(r.Board, c.User); err != nil {
 		return nil, err
 	}

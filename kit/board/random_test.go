@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"switchboard/internal/wire"
@@ -167,6 +168,9 @@ func (f *fixture) checkReads(t *testing.T, m *model, name, player string, random
 	from := min(offset, len(m.entries))
 	view, err := f.any().Top(t.Context(), name, "", offset, limit)
 	want := View{Board: name, Count: len(m.entries), Entries: append([]Entry{}, m.entries[from:min(from+limit, len(m.entries))]...)}
+	if next := from + len(want.Entries); len(want.Entries) > 0 && next < want.Count {
+		want.Cursor = strconv.Itoa(next)
+	}
 	if err != nil || toJSON(view) != toJSON(want) {
 		t.Fatalf("top %d %d: %s, %v; want %s", offset, limit, toJSON(view), err, toJSON(want))
 	}
@@ -181,6 +185,7 @@ func (f *fixture) checkReads(t *testing.T, m *model, name, player string, random
 	if rankErr != nil || standing.Entry != m.entries[at] || standing.Count != len(m.entries) {
 		t.Fatalf("rank of %s: %+v, %v; want %+v", player, standing, rankErr, m.entries[at])
 	}
+	want.Cursor = ""
 	want.Entries = m.entries[max(at-limit, 0):min(at+limit+1, len(m.entries))]
 	if err != nil || toJSON(view) != toJSON(want) {
 		t.Fatalf("around %s: %s, %v; want %s", player, toJSON(view), err, toJSON(want))

@@ -2,8 +2,10 @@ package board
 
 import (
 	"context"
+	"strconv"
 
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // View is a part of a board.
@@ -13,7 +15,8 @@ type View struct {
 	Ends   int64  `json:"ends,omitempty"`   // the end of the season, Unix ms
 	// Count is the number of players on the board.
 	Count   int     `json:"count"`
-	Entries []Entry `json:"entries"` // ordered by rank
+	Entries []Entry `json:"entries"`          // ordered by rank
+	Cursor  string  `json:"cursor,omitempty"` // of the next page of Top, "" for the last one
 }
 
 // Standing is the place of a player.
@@ -24,35 +27,47 @@ type Standing struct {
 	Entry
 }
 
-// The bounds of a read.
+// The defaults and the bounds of reads.
 const (
-	maxLimit     = 100
-	defaultLimit = topSize
-	maxAround    = 50
-	maxOffset    = maxEntries
+	defaultEntries   = topSize
+	defaultNeighbors = topSize / 2
+	maxOffset        = maxEntries
 )
 
-// Top returns the entries after the first offset ones, at most limit. A limit of 0 means 10; the
-// highest is 100. season is "" for the current season, "previous", or an id. The error is
+// Top returns the entries after the first offset ones, at most limit, from 1 to kit.MaxPage. A
+// limit of 0 means 10. season is "" for the current season, "previous", or an id. The error is
 // [wire.NotFound] if there is no such board or season. A season that is no longer kept is empty.
 func (b *Boards) Top(ctx context.Context, board, season string, offset, limit int) (View, error) {
-	if offset < 0 || offset > maxOffset || limit < 0 || limit > maxLimit {
-		return View{}, wire.Errorf(wire.BadRequest, "offset must be within 0 and %d, limit within 1 and %d", maxOffset, maxLimit)
+	if offset < 0 || offset > maxOffset {
+		return View{}, wire.Errorf(wire.BadRequest, "offset: %d is not within 0 and %d", offset, maxOffset)
 	}
-	if limit == 0 {
-		limit = defaultLimit
+	if err := kit.LimitOr(&limit, defaultEntries, true); err != nil {
+		return View{}, err
 	}
-	return b.read(ctx, query{board: board, skip: offset, limit: limit}, season)
+	view, err := b.read(ctx, query{board: board, skip: offset, limit: limit}, season)
+	if next := offset + len(view.Entries); err == nil && len(view.Entries) > 0 && next < view.Count && next <= maxOffset {
+		view.Cursor = strconv.Itoa(next)
+	}
+	return view, err
 }
 
-// Around returns a player with up to n neighbors on each side. An n of 0 means 5; the highest is
-// 50. The error is [wire.NotFound] if the player is not on the board.
-func (b *Boards) Around(ctx context.Context, board, player, season string, n int) (View, error) {
-	if n < 0 || n > maxAround {
-		return View{}, wire.Errorf(wire.BadRequest, "limit must be within 1 and %d", maxAround)
+// offsetOf returns the offset of the page with a cursor. An empty cursor has the offset given.
+func offsetOf(cursor string, offset int) (int, error) {
+	if cursor == "" {
+		return offset, nil
 	}
-	if n == 0 {
-		n = defaultLimit / 2
+	n, err := strconv.Atoi(cursor)
+	if err != nil || n < 0 || n > maxOffset || offset != 0 {
+		return 0, wire.BadCursor()
+	}
+	return n, nil
+}
+
+// Around returns a player with up to n neighbors on each side, from 1 to kit.MaxPage. An n of 0
+// means 5. The error is [wire.NotFound] if the player is not on the board.
+func (b *Boards) Around(ctx context.Context, board, player, season string, n int) (View, error) {
+	if err := kit.LimitOr(&n, defaultNeighbors, true); err != nil {
+		return View{}, err
 	}
 	view, err := b.readPlayer(ctx, query{board: board, player: player, skip: n, limit: 2*n + 1}, season)
 	if err != nil {

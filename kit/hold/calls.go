@@ -13,17 +13,17 @@ import (
 // calls returns the HTTP calls.
 func (h *Holds) calls() []api.Call {
 	return []api.Call{
-		{Pattern: "GET /v1/holds", Scope: api.ScopeRead, Handle: h.listCall},
-		{Pattern: "PUT /v1/holds/{resource}", Scope: api.ScopePush, Handle: h.putCall},
+		{Pattern: "GET /v1/holds", Scope: api.ScopeRead, Query: []string{"cursor", "limit"}, Handle: h.listCall},
+		{Pattern: "PUT /v1/holds/{resource}", Scope: api.ScopePush, Conditions: api.IfMatchOrNone, Body: true, Handle: h.putCall},
 		{Pattern: "GET /v1/holds/{resource}", Scope: api.ScopeRead, Handle: h.getCall},
-		{Pattern: "DELETE /v1/holds/{resource}", Scope: api.ScopePush, Handle: h.deleteCall},
-		{Pattern: "POST /v1/holds/query", Scope: api.ScopeRead, Handle: h.queryCall},
-		{Pattern: "POST /v1/holds/{resource}/holds", Scope: api.ScopePush, Handle: h.takeCall(Held)},
-		{Pattern: "POST /v1/holds/{resource}/sales", Scope: api.ScopePush, Handle: h.takeCall(Sold)},
+		{Pattern: "DELETE /v1/holds/{resource}", Scope: api.ScopePush, Conditions: api.IfMatch, Handle: h.deleteCall},
+		{Pattern: "POST /v1/holds/query", Scope: api.ScopeRead, Body: true, Handle: h.queryCall},
+		{Pattern: "POST /v1/holds/{resource}/holds", Scope: api.ScopePush, Body: true, Handle: h.takeCall(Held)},
+		{Pattern: "POST /v1/holds/{resource}/sales", Scope: api.ScopePush, Body: true, Handle: h.takeCall(Sold)},
 		{Pattern: "GET /v1/holds/{resource}/holds/{id}", Scope: api.ScopeRead, Handle: h.getHoldCall},
-		{Pattern: "POST /v1/holds/{resource}/holds/{id}/renew", Scope: api.ScopePush, Handle: changeCall(h.Renew)},
-		{Pattern: "POST /v1/holds/{resource}/holds/{id}/confirm", Scope: api.ScopePush, Handle: changeCall(h.Confirm)},
-		{Pattern: "POST /v1/holds/{resource}/holds/{id}/release", Scope: api.ScopePush, Handle: changeCall(h.Release)},
+		{Pattern: "POST /v1/holds/{resource}/holds/{id}/renew", Scope: api.ScopePush, Body: true, Handle: changeCall(h.Renew)},
+		{Pattern: "POST /v1/holds/{resource}/holds/{id}/confirm", Scope: api.ScopePush, Body: true, Handle: changeCall(h.Confirm)},
+		{Pattern: "POST /v1/holds/{resource}/holds/{id}/release", Scope: api.ScopePush, Body: true, Handle: changeCall(h.Release)},
 		{Pattern: "GET /v1/holds/{resource}/users/{user}", Scope: api.ScopeRead, Handle: h.userCall},
 	}
 }

@@ -2,11 +2,11 @@ package hold
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strconv"
+	"slices"
 
-	"switchboard/internal/wire"
+	"switchboard/broker/api"
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
 
@@ -16,17 +16,14 @@ type Page struct {
 	Cursor    string    `json:"cursor,omitempty"` // of the next page; "" if there is none
 }
 
-// List returns resources in the order of their names, at most limit of them; 0, or more than
-// MaxResources, means MaxResources. cursor is that of the previous page, or "". A new resource is
-// in the list within about a second. Its numbers are as of now.
+// List returns resources in the order of their names, at most limit of them, see kit.PageLimit.
+// cursor is that of the previous page, or "". A new resource is in the list within about a second.
+// Its numbers are as of now.
 func (h *Holds) List(ctx context.Context, cursor string, limit int) (*Page, error) {
-	if limit <= 0 || limit > MaxResources {
-		limit = MaxResources
+	if err := kit.PageLimit(&limit, true); err != nil {
+		return nil, err
 	}
 	cards, err := h.opts.Index.List(ctx, index.Query{List: allList, Cursor: cursor, Limit: limit})
-	if errors.Is(err, index.ErrBadCursor) {
-		return nil, wire.Errorf(wire.BadRequest, "cursor: %.80q is not that of a page", cursor)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -34,26 +31,25 @@ func (h *Holds) List(ctx context.Context, cursor string, limit int) (*Page, erro
 	for i, c := range cards.Cards {
 		names[i] = c.ID
 	}
-	list, err := h.Statuses(ctx, names)
-	if err != nil {
-		return nil, err
-	}
 	page := &Page{Resources: []*Status{}, Cursor: cards.Next}
-	for _, s := range list {
-		if s != nil { // else it was removed lately
-			page.Resources = append(page.Resources, s)
+	for part := range slices.Chunk(names, MaxResources) {
+		list, err := h.Statuses(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range list {
+			if s != nil { // else it was removed lately
+				page.Resources = append(page.Resources, s)
+			}
 		}
 	}
 	return page, nil
 }
 
 func (h *Holds) listCall(r *http.Request) (any, error) {
-	q, limit := r.URL.Query(), 0
-	if text := q.Get("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 {
-			return nil, wire.Errorf(wire.BadRequest, "limit: %.40q is not a positive number", text)
-		}
+	cursor, limit, err := api.Page(r)
+	if err != nil {
+		return nil, err
 	}
-	return answer(h.List(r.Context(), q.Get("cursor"), limit))
+	return answer(h.List(r.Context(), cursor, limit))
 }

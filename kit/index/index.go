@@ -2,13 +2,14 @@ package index
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"switchboard/internal/wire"
 )
 
 // Index is the lists of one kind of documents. [Redis] and [Memory] implement it.
@@ -81,7 +82,7 @@ type Task struct {
 }
 
 // ErrBadCursor means that no page returned the cursor.
-var ErrBadCursor = errors.New("index: no earlier page returned this cursor")
+var ErrBadCursor error = wire.BadCursor()
 
 const defaultLimit = 100
 

@@ -11,15 +11,15 @@ import (
 // calls returns the HTTP calls of backends.
 func (r *Rooms) calls() []api.Call {
 	return []api.Call{
-		{Pattern: "POST /v1/rooms", Scope: api.ScopePush, Handle: r.handleCreate},
+		{Pattern: "POST /v1/rooms", Scope: api.ScopePush, Body: true, Handle: r.handleCreate},
 		{Pattern: "GET /v1/rooms/{room}", Scope: api.ScopeRead, Handle: r.handleGet},
-		{Pattern: "PATCH /v1/rooms/{room}", Scope: api.ScopePush, Handle: r.handlePatch},
-		{Pattern: "DELETE /v1/rooms/{room}", Scope: api.ScopePush, Handle: r.handleDelete},
-		{Pattern: "POST /v1/rooms/{room}/reserve", Scope: api.ScopePush, Handle: r.handleReserve},
-		{Pattern: "POST /v1/rooms/{room}/join", Scope: api.ScopePush, Handle: r.handleJoin},
-		{Pattern: "POST /v1/rooms/{room}/leave", Scope: api.ScopePush, Handle: r.handleLeave},
-		{Pattern: "POST /v1/rooms/{room}/kick", Scope: api.ScopePush, Handle: r.handleKick},
-		{Pattern: "POST /v1/rooms/{room}/lock", Scope: api.ScopePush, Handle: r.handleLock},
+		{Pattern: "PATCH /v1/rooms/{room}", Scope: api.ScopePush, Conditions: api.IfMatch, Body: true, Handle: r.handlePatch},
+		{Pattern: "DELETE /v1/rooms/{room}", Scope: api.ScopePush, Conditions: api.IfMatch, Handle: r.handleDelete},
+		{Pattern: "POST /v1/rooms/{room}/reserve", Scope: api.ScopePush, Body: true, Handle: r.handleReserve},
+		{Pattern: "POST /v1/rooms/{room}/join", Scope: api.ScopePush, Body: true, Handle: r.handleJoin},
+		{Pattern: "POST /v1/rooms/{room}/leave", Scope: api.ScopePush, Body: true, Handle: r.handleLeave},
+		{Pattern: "POST /v1/rooms/{room}/kick", Scope: api.ScopePush, Body: true, Handle: r.handleKick},
+		{Pattern: "POST /v1/rooms/{room}/lock", Scope: api.ScopePush, Body: true, Handle: r.handleLock},
 		{Pattern: "POST /v1/rooms/{room}/start", Scope: api.ScopePush, Handle: func(q *http.Request) (any, error) {
 			return r.Start(q.Context(), Backend, q.PathValue("room"))
 		}},

@@ -2,10 +2,9 @@ package room
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
 
@@ -27,7 +26,7 @@ type ListRequest struct {
 	To   int64 `json:"to,omitempty"`
 	// Cursor is the Cursor of the previous page with the same query, or "".
 	Cursor string `json:"cursor,omitempty"`
-	Limit  int    `json:"limit,omitempty"` // most rooms, at most 100. Zero means 50
+	Limit  int    `json:"limit,omitempty"` // most rooms, see kit.PageLimit. Zero means 100
 }
 
 // ListPage is a page of rooms. A page with Cursor may have fewer rooms than the limit, or none: a
@@ -38,12 +37,8 @@ type ListPage struct {
 	Next   string `json:"next,omitempty"`   // the former name of Cursor, with the same value
 }
 
-// The bounds of pages.
-const (
-	defaultPage = 50
-	maxPage     = 100
-	maxLooked   = 1000
-)
+// maxLooked is the most cards that one page looks at.
+const maxLooked = 1000
 
 // List returns a page of rooms. Clients see public rooms. The cards include what was done through
 // this process. Those of other processes are up to a second old, or up to a minute if a server has
@@ -64,7 +59,7 @@ func (r *Rooms) List(ctx context.Context, a Actor, q ListRequest) (ListPage, err
 	for looked := 0; looked < maxLooked; {
 		found, err := r.index.List(ctx, in)
 		if err != nil {
-			return ListPage{}, cursorError(err)
+			return ListPage{}, err
 		}
 		for i, c := range found.Cards {
 			card, err := parseCard(c)
@@ -91,14 +86,6 @@ func (r *Rooms) List(ctx context.Context, a Actor, q ListRequest) (ListPage, err
 	return page, nil
 }
 
-// cursorError returns the error for an error of a list.
-func cursorError(err error) error {
-	if errors.Is(err, index.ErrBadCursor) {
-		return wire.Errorf(wire.BadRequest, "cursor: no page returned it")
-	}
-	return err
-}
-
 // prepare checks the request and sets its defaults.
 func (q *ListRequest) prepare(a Actor) error {
 	if !a.isBackend() {
@@ -110,14 +97,13 @@ func (q *ListRequest) prepare(a Actor) error {
 	if q.Order == "" {
 		q.Order = orderCreated
 	}
-	if q.Limit == 0 {
-		q.Limit = defaultPage
+	if err := kit.PageLimit(&q.Limit, a.isBackend()); err != nil {
+		return err
 	}
 	for _, c := range []struct {
 		bad  bool
 		text string
 	}{
-		{q.Limit < 1 || q.Limit > maxPage, fmt.Sprintf("limit: it must be between 1 and %d", maxPage)},
 		{q.Free < 0, "free: it must not be below zero"},
 		{q.From < 0 || q.To < 0 || q.From > index.MaxScore || q.To > index.MaxScore, "from, to: they are times in Unix ms"},
 		{q.Order != orderCreated && q.Order != orderStarted && q.Order != orderEnded && q.Order != orderActivity,

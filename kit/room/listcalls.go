@@ -21,12 +21,14 @@ func (r *Rooms) listMethods() map[string]session.Method {
 
 // listCalls returns the HTTP calls about more than one room.
 func (r *Rooms) listCalls() []api.Call {
+	filters := []string{"mode", "status", "region", "visibility", "owner"}
+	list := append([]string{"free", "order", "desc", "from", "to", "cursor", "limit"}, filters...)
 	return []api.Call{
-		{Pattern: "GET /v1/rooms", Scope: api.ScopeRead, Handle: r.handleList},
-		{Pattern: "GET /v1/room-count", Scope: api.ScopeRead, Handle: r.handleCount},
-		{Pattern: "POST /v1/rooms/query", Scope: api.ScopeRead, Handle: r.handleQuery},
-		{Pattern: "POST /v1/rooms/quick", Scope: api.ScopePush, Handle: r.handleQuick},
-		{Pattern: "GET /v1/users/{user}/rooms", Scope: api.ScopeRead, Handle: r.handleMine},
+		{Pattern: "GET /v1/rooms", Scope: api.ScopeRead, Query: list, Handle: r.handleList},
+		{Pattern: "GET /v1/room-count", Scope: api.ScopeRead, Query: filters, Handle: r.handleCount},
+		{Pattern: "POST /v1/rooms/query", Scope: api.ScopeRead, Body: true, Handle: r.handleQuery},
+		{Pattern: "POST /v1/rooms/quick", Scope: api.ScopePush, Body: true, Handle: r.handleQuick},
+		{Pattern: "GET /v1/users/{user}/rooms", Scope: api.ScopeRead, Query: []string{"cursor", "limit"}, Handle: r.handleMine},
 	}
 }
 
@@ -63,11 +65,11 @@ func (r *Rooms) handleMine(q *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := api.QueryInt(q, "limit", 0, 1, maxPage)
+	cursor, limit, err := api.Page(q)
 	if err != nil {
 		return nil, err
 	}
-	return r.Mine(q.Context(), Backend, user, MineRequest{Cursor: q.URL.Query().Get("cursor"), Limit: int(limit)})
+	return r.Mine(q.Context(), Backend, user, MineRequest{Cursor: cursor, Limit: limit})
 }
 
 // listRequest parses the query of a list or a count.
@@ -75,8 +77,10 @@ func listRequest(q *http.Request) (l ListRequest, err error) {
 	values := q.URL.Query()
 	l = ListRequest{
 		Mode: values.Get("mode"), Status: Status(values.Get("status")), Region: values.Get("region"),
-		Visibility: Visibility(values.Get("visibility")), Owner: values.Get("owner"),
-		Order: values.Get("order"), Cursor: values.Get("cursor"),
+		Visibility: Visibility(values.Get("visibility")), Owner: values.Get("owner"), Order: values.Get("order"),
+	}
+	if l.Cursor, l.Limit, err = api.Page(q); err != nil {
+		return l, err
 	}
 	switch values.Get("desc") {
 	case "", "0", "false":
@@ -85,16 +89,16 @@ func listRequest(q *http.Request) (l ListRequest, err error) {
 	default:
 		return l, wire.Errorf(wire.BadRequest, "desc: it is neither true nor false")
 	}
-	var limit, free int64
+	var free int64
 	for _, number := range []struct {
 		name string
 		to   *int64
 		most int64
-	}{{"limit", &limit, maxPage}, {"free", &free, MaxCapacity}, {"from", &l.From, index.MaxScore}, {"to", &l.To, index.MaxScore}} {
+	}{{"free", &free, MaxCapacity}, {"from", &l.From, index.MaxScore}, {"to", &l.To, index.MaxScore}} {
 		if *number.to, err = api.QueryInt(q, number.name, 0, 0, number.most); err != nil {
 			return l, err
 		}
 	}
-	l.Limit, l.Free = int(limit), int(free)
+	l.Free = int(free)
 	return l, nil
 }

@@ -3,6 +3,7 @@ package room
 import (
 	"context"
 
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
 
@@ -25,7 +26,7 @@ type MinePage struct {
 // MineRequest is the data of room.mine.
 type MineRequest struct {
 	Cursor string `json:"cursor,omitempty"`
-	Limit  int    `json:"limit,omitempty"` // at most 100. Zero means 50
+	Limit  int    `json:"limit,omitempty"` // see kit.PageLimit. Zero means 100
 }
 
 // Mine returns the rooms that a user is in, with reservations. For the backend, user names the
@@ -38,16 +39,15 @@ func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (
 	if err := checkUser(user); err != nil {
 		return MinePage{}, err
 	}
-	l := ListRequest{Cursor: q.Cursor, Limit: q.Limit}
-	if err := l.prepare(Backend); err != nil {
+	if err := kit.PageLimit(&q.Limit, a.isBackend()); err != nil {
 		return MinePage{}, err
 	}
 	if err := r.Settle(ctx); err != nil {
 		return MinePage{}, err
 	}
-	found, err := r.index.List(ctx, index.Query{List: userList(user), Cursor: l.Cursor, Limit: l.Limit})
+	found, err := r.index.List(ctx, index.Query{List: userList(user), Cursor: q.Cursor, Limit: q.Limit})
 	if err != nil {
-		return MinePage{}, cursorError(err)
+		return MinePage{}, err
 	}
 	ids := make([]string, len(found.Cards))
 	for i, c := range found.Cards {

@@ -11,18 +11,18 @@ import (
 // calls returns the HTTP calls.
 func (s *Scenes) calls() []api.Call {
 	return []api.Call{
-		{Pattern: "POST /v1/avatars", Scope: api.ScopePush, Handle: s.createAvatarCall},
-		{Pattern: "GET /v1/avatars", Scope: api.ScopeRead, Handle: s.listAvatarsCall},
+		{Pattern: "POST /v1/avatars", Scope: api.ScopePush, Body: true, Handle: s.createAvatarCall},
+		{Pattern: "GET /v1/avatars", Scope: api.ScopeRead, Query: []string{"user", "status", "cursor", "limit"}, Handle: s.listAvatarsCall},
 		{Pattern: "GET /v1/avatars/{avatar}", Scope: api.ScopeRead, Handle: s.getAvatarCall},
-		{Pattern: "PATCH /v1/avatars/{avatar}", Scope: api.ScopePush, Handle: s.patchAvatarCall},
-		{Pattern: "DELETE /v1/avatars/{avatar}", Scope: api.ScopePush, Handle: s.deleteAvatarCall},
-		{Pattern: "PUT /v1/avatars/{avatar}/scene", Scope: api.ScopePush, Handle: s.transferCall},
+		{Pattern: "PATCH /v1/avatars/{avatar}", Scope: api.ScopePush, Conditions: api.IfMatch, Body: true, Handle: s.patchAvatarCall},
+		{Pattern: "DELETE /v1/avatars/{avatar}", Scope: api.ScopePush, Conditions: api.IfMatch, Handle: s.deleteAvatarCall},
+		{Pattern: "PUT /v1/avatars/{avatar}/scene", Scope: api.ScopePush, Body: true, Handle: s.transferCall},
 		{Pattern: "DELETE /v1/avatars/{avatar}/scene", Scope: api.ScopePush, Handle: s.leaveCall},
-		{Pattern: "POST /v1/scenes", Scope: api.ScopePush, Handle: s.createSceneCall},
-		{Pattern: "GET /v1/scenes", Scope: api.ScopeRead, Handle: s.listScenesCall},
+		{Pattern: "POST /v1/scenes", Scope: api.ScopePush, Body: true, Handle: s.createSceneCall},
+		{Pattern: "GET /v1/scenes", Scope: api.ScopeRead, Query: []string{"world", "name", "status", "cursor", "limit"}, Handle: s.listScenesCall},
 		{Pattern: "GET /v1/scenes/{scene}", Scope: api.ScopeRead, Handle: s.getSceneCall},
-		{Pattern: "PATCH /v1/scenes/{scene}", Scope: api.ScopePush, Handle: s.patchSceneCall},
-		{Pattern: "DELETE /v1/scenes/{scene}", Scope: api.ScopePush, Handle: s.deleteSceneCall},
+		{Pattern: "PATCH /v1/scenes/{scene}", Scope: api.ScopePush, Conditions: api.IfMatch, Body: true, Handle: s.patchSceneCall},
+		{Pattern: "DELETE /v1/scenes/{scene}", Scope: api.ScopePush, Conditions: api.IfMatch, Handle: s.deleteSceneCall},
 	}
 }
 
@@ -35,14 +35,15 @@ func (s *Scenes) createAvatarCall(r *http.Request) (any, error) {
 }
 
 func (s *Scenes) listAvatarsCall(r *http.Request) (any, error) {
-	q, limit, err := query(r)
+	q := r.URL.Query().Get
+	cursor, limit, err := api.Page(r)
 	if err == nil {
 		err = wire.CheckName("user", q("user"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return answer(s.ListAvatars(r.Context(), q("user"), Status(q("status")), q("cursor"), limit))
+	return answer(s.ListAvatars(r.Context(), q("user"), Status(q("status")), cursor, limit))
 }
 
 func (s *Scenes) getAvatarCall(r *http.Request) (any, error) {
@@ -89,14 +90,15 @@ func (s *Scenes) createSceneCall(r *http.Request) (any, error) {
 }
 
 func (s *Scenes) listScenesCall(r *http.Request) (any, error) {
-	q, limit, err := query(r)
+	q := r.URL.Query().Get
+	cursor, limit, err := api.Page(r)
 	if err != nil {
 		return nil, err
 	}
 	if name := q("name"); name != "" {
 		return answer(s.Find(r.Context(), q("world"), name))
 	}
-	return answer(s.ListScenes(r.Context(), q("world"), Status(q("status")), q("cursor"), limit))
+	return answer(s.ListScenes(r.Context(), q("world"), Status(q("status")), cursor, limit))
 }
 
 func (s *Scenes) getSceneCall(r *http.Request) (any, error) {
@@ -117,12 +119,6 @@ func (s *Scenes) deleteSceneCall(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return answer(s.DeleteScene(r.Context(), r.PathValue("scene"), v))
-}
-
-// query returns the query string of a list, and its limit.
-func query(r *http.Request) (q func(string) string, limit int, err error) {
-	n, err := api.QueryInt(r, "limit", MaxPage, 1, MaxPage)
-	return r.URL.Query().Get, int(n), err
 }
 
 // decodePatch decodes a patch and its version, which may be in If-Match, too.

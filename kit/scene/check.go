@@ -28,7 +28,7 @@ type checker struct {
 
 // eachPage calls visit for the scenes of each page of the list of all scenes.
 func (c checker) eachPage(ctx context.Context, visit func([]*storedScene) error) error {
-	for cards, err := range index.Pages(ctx, c.scenes, index.Query{List: allScenes, Limit: MaxPage}) {
+	for cards, err := range index.Pages(ctx, c.scenes, index.Query{List: allScenes, Limit: kit.DefaultPage}) {
 		if err != nil {
 			return err
 		}

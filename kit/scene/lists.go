@@ -4,10 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 
 	"switchboard/internal/state"
-	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
 
@@ -54,13 +53,10 @@ func (c *storedScene) card() index.Card {
 
 // page returns the ids of a page of a list, and the cursor of the next one.
 func page(ctx context.Context, i index.Index, list, cursor string, limit int) (ids []string, next string, err error) {
-	if limit < 0 || limit > MaxPage {
-		return nil, "", wire.Errorf(wire.BadRequest, "limit: %d is not within 0 and %d", limit, MaxPage)
+	if err := kit.PageLimit(&limit, true); err != nil {
+		return nil, "", err
 	}
 	p, err := i.List(ctx, index.Query{List: list, Cursor: cursor, Limit: limit})
-	if errors.Is(err, index.ErrBadCursor) {
-		return nil, "", wire.Errorf(wire.BadRequest, "cursor: no earlier page returned it")
-	}
 	for _, c := range p.Cards {
 		ids = append(ids, c.ID)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // The data of the methods. There is no user: that is the user of the connection.
@@ -57,6 +58,9 @@ func (s *Scenes) methods() map[string]session.Method {
 	return map[string]session.Method{
 		"avatar.create": method(s.createOwn),
 		"avatar.list": method(func(ctx context.Context, c session.Caller, q pageRequest) (*AvatarPage, error) {
+			if err := kit.PageLimit(&q.Limit, false); err != nil {
+				return nil, err
+			}
 			return s.ListAvatars(ctx, c.User, "", q.Cursor, q.Limit)
 		}),
 		"avatar.patch": method(func(ctx context.Context, c session.Caller, q patchRequest) (*Avatar, error) {
@@ -74,6 +78,9 @@ func (s *Scenes) methods() map[string]session.Method {
 		"scene.list": method(func(ctx context.Context, _ session.Caller, q listRequest) (*ScenePage, error) {
 			if q.Status == Deleted {
 				return nil, wire.Errorf(wire.Forbidden, "status: only the backend lists deleted scenes")
+			}
+			if err := kit.PageLimit(&q.Limit, false); err != nil {
+				return nil, err
 			}
 			return s.ListScenes(ctx, q.World, q.Status, q.Cursor, q.Limit)
 		}),

@@ -45,7 +45,6 @@ const (
 	MaxID   = 48      // bytes of the id of an avatar or a scene, and of the name of a world
 	MaxName = 100     // bytes of a name, and of a scene's time
 	MaxData = 8 << 10 // bytes of data
-	MaxPage = 100     // avatars or scenes of a page
 	// MaxOwnFields is the most fields a/{avatar}/* of an avatar.
 	MaxOwnFields = 16
 

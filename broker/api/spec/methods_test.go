@@ -54,6 +54,7 @@ var methodSteps = []methodStep{
 	{method: "board.submit", data: `{"board":"weekly","score":1500,"season":"x"}`, code: "forbidden"},
 	{method: "board.top", data: `{"board":"open","offset":0,"limit":3}`},
 	{method: "board.around", data: `{"board":"open","player":"alice","limit":3}`},
+	{method: "board.top", data: `{"board":"open","cursor":"0"}`},
 	{method: "board.top", data: `{"board":"weekly","season":"previous"}`},
 	{method: "board.around", data: `{"board":"open"}`},
 	{method: "board.around", data: `{"board":"weekly","season":"previous"}`, code: "not_found"},

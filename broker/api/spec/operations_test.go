@@ -60,6 +60,17 @@ func (o *operation) parameters(d *document) (list []pointer) {
 	return list
 }
 
+// parametersIn returns the names of the parameters of a kind, in order.
+func (o *operation) parametersIn(d *document, kind string) (names []string) {
+	for _, p := range o.parameters(d) {
+		if parameter := d.object(p); parameter["in"] == kind {
+			names = append(names, parameter["name"].(string))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // body returns the pointer to the schema of the body. It may not exist.
 func (o *operation) body(d *document) pointer {
 	return d.follow(o.at.at("requestBody")).at("content", "application/json", "schema")
@@ -109,6 +120,14 @@ func TestEndpoints(t *testing.T) {
 			t.Errorf("%s: public is %v, and described as %v", e.Pattern, e.Public, !o.keyed)
 		case e.Scope != o.scope:
 			t.Errorf("%s: the scope is %q, and described as %q", e.Pattern, e.Scope, o.scope)
+		case e.Body != (o.node["requestBody"] != nil):
+			t.Errorf("%s: it takes a body: %v, and is described otherwise", e.Pattern, e.Body)
+		}
+		for kind, names := range map[string][]string{"query": e.Query, "header": e.Conditions} {
+			slices.Sort(names)
+			if described := o.parametersIn(d, kind); !slices.Equal(names, described) {
+				t.Errorf("%s: the parameters are %q, and described as %q", e.Pattern, names, described)
+			}
 		}
 		delete(described, e.Pattern)
 	}

@@ -70,16 +70,8 @@ func (m *mutation) named(answer []byte) bool {
 func (r *runner) sendMutation(s step, m mutation, valid bool) {
 	r.t.Helper()
 	s.body = m.body
-	resp, err := httpClient.Do(r.request(r.operations[s.op], &s))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := readBody(resp)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	refused := resp.StatusCode >= 400 && resp.StatusCode < 500 || s.op == "pushBatch" && bytes.Contains(text, []byte(`"code":"bad_request"`))
+	status, text := r.send(&s)
+	refused := status >= 400 && status < 500 || s.op == "pushBatch" && bytes.Contains(text, []byte(`"code":"bad_request"`))
 	bad := ""
 	switch {
 	case valid && textAt(text, "error.code") == "bad_request" && !bytes.Contains(text, []byte("If-Match")): // its condition
@@ -90,6 +82,6 @@ func (r *runner) sendMutation(s step, m mutation, valid bool) {
 		bad = "the answer does not name the member"
 	}
 	if bad != "" {
-		r.t.Errorf("%s: %s %s: %.300s: %d %.300s: %s", s.op, m.member, m.kind, m.body, resp.StatusCode, bytes.TrimSpace(text), bad)
+		r.t.Errorf("%s: %s %s: %.300s: %d %.300s: %s", s.op, m.member, m.kind, m.body, status, bytes.TrimSpace(text), bad)
 	}
 }

@@ -45,6 +45,8 @@ export interface Stored<Data = Json> extends Changes {
     id: number;
     data?: Data;
     by?: string;
+    /** The id of the client that published the message, if `by` is not that id. */
+    from?: string;
 }
 /** What a connection may send. Absent: no limit. Rates have bursts of four seconds. */
 export interface Limits {

@@ -104,7 +104,7 @@ const kit: Calls<Kit> = {
     ],
   ],
   leaveRoom: [["r", "u"]],
-  kick: [["r", 1]],
+  kick: [["r", 1, 60]],
   operateRoom: [
     ["r", "lock", { locked: true }],
     ["r", "start"],
@@ -147,7 +147,7 @@ const kit: Calls<Kit> = {
   ],
   removePlayer: [["b", "p", { season: "s" }]],
   boards: [[page]],
-  board: [["b", { offset: 1, limit: 1, season: "s" }]],
+  board: [["b", { offset: 1, limit: 1, season: "s", cursor: "c" }]],
   around: [["b", "p", { limit: 1, season: "s" }]],
   rank: [["b", "p", { season: "s" }]],
   accounts: [[{ ...page, state: "open" }]],

@@ -14,6 +14,11 @@ export interface BoardView {
     count: number;
     entries: BoardEntry[];
 }
+/** The entries of a board by rank. */
+export interface BoardPage extends BoardView {
+    /** The cursor of the next page. The last page has none. */
+    cursor?: string;
+}
 /** A board in the list of boards. */
 export interface BoardCard {
     board: string;
@@ -56,8 +61,9 @@ export declare class Boards {
     /** The first entries, 10 if `limit` is absent. */
     top(board: string, options?: {
         offset?: number;
+        cursor?: string;
         limit?: number;
-    } & SeasonOption): Promise<BoardView>;
+    } & SeasonOption): Promise<BoardPage>;
     /** A player, of this user if it is absent, with `limit` (5) neighbors on each side. */
     around(board: string, options?: {
         player?: string;

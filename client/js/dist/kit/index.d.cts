@@ -2,7 +2,7 @@
 export { Accounts, Session } from "./accounts.cjs";
 export type { Account, AccountsOptions, Credentials, LoginAnswer } from "./accounts.cjs";
 export { Boards, BoardTop } from "./boards.cjs";
-export type { BoardCard, BoardEntry, BoardResult, BoardView, SeasonOption, Standing } from "./boards.cjs";
+export type { BoardCard, BoardEntry, BoardResult, BoardPage, BoardView, SeasonOption, Standing } from "./boards.cjs";
 export { Holds, SeatMap } from "./holds.cjs";
 export type { Hold, HoldRequest, Resource } from "./holds.cjs";
 export { Lobby, Room, Rooms } from "./rooms.cjs";

@@ -2,7 +2,7 @@
 export { Accounts, Session } from "./accounts.js";
 export type { Account, AccountsOptions, Credentials, LoginAnswer } from "./accounts.js";
 export { Boards, BoardTop } from "./boards.js";
-export type { BoardCard, BoardEntry, BoardResult, BoardView, SeasonOption, Standing } from "./boards.js";
+export type { BoardCard, BoardEntry, BoardResult, BoardPage, BoardView, SeasonOption, Standing } from "./boards.js";
 export { Holds, SeatMap } from "./holds.js";
 export type { Hold, HoldRequest, Resource } from "./holds.js";
 export { Lobby, Room, Rooms } from "./rooms.js";

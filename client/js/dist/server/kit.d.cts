@@ -1,5 +1,5 @@
 import type { Account } from "../kit/accounts.cjs";
-import type { BoardCard, BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.cjs";
+import type { BoardCard, BoardPage, BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.cjs";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.cjs";
 import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.cjs";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.cjs";
@@ -126,7 +126,8 @@ export declare class Kit {
         ttl?: number;
     }): Promise<RoomPlace>;
     leaveRoom(room: string, user: string): Promise<void>;
-    kick(room: string, n: number): Promise<void>;
+    /** Removes player `n`. It may join again after `ttl` seconds, those of the mode if it is absent. */
+    kick(room: string, n: number, ttl?: number): Promise<void>;
     /** Operates a room: "lock", "start" or "finish". */
     operateRoom(room: string, operation: "lock" | "start" | "finish", body?: {
         locked?: boolean;
@@ -171,14 +172,15 @@ export declare class Kit {
     }>;
     board(board: string, query?: {
         offset?: number;
+        cursor?: string;
         limit?: number;
-    } & SeasonOption): Promise<BoardView>;
+    } & SeasonOption): Promise<BoardPage>;
     around(board: string, player: string, query?: {
         limit?: number;
     } & SeasonOption): Promise<BoardView>;
     rank(board: string, player: string, season?: SeasonOption): Promise<Standing>;
     accounts(query?: Page & {
-        state?: Account["state"];
+        state?: Account["state"] | "all";
     }): Promise<{
         accounts: Account[];
         cursor?: string;

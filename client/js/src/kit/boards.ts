@@ -17,6 +17,12 @@ export interface BoardView {
   entries: BoardEntry[];
 }
 
+/** The entries of a board by rank. */
+export interface BoardPage extends BoardView {
+  /** The cursor of the next page. The last page has none. */
+  cursor?: string;
+}
+
 /** A board in the list of boards. */
 export interface BoardCard {
   board: string;
@@ -63,7 +69,10 @@ export class Boards {
   }
 
   /** The first entries, 10 if `limit` is absent. */
-  top(board: string, options: { offset?: number; limit?: number } & SeasonOption = {}): Promise<BoardView> {
+  top(
+    board: string,
+    options: { offset?: number; cursor?: string; limit?: number } & SeasonOption = {},
+  ): Promise<BoardPage> {
     return this.sb.call("board.top", { board, ...options });
   }
 

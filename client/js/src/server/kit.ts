@@ -1,5 +1,5 @@
 import type { Account } from "../kit/accounts.js";
-import type { BoardCard, BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
+import type { BoardCard, BoardPage, BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
 import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
@@ -139,8 +139,9 @@ export class Kit {
     return this.post(path`/v1/rooms/${room}/leave`, { user });
   }
 
-  kick(room: string, n: number): Promise<void> {
-    return this.post(path`/v1/rooms/${room}/kick`, { n });
+  /** Removes player `n`. It may join again after `ttl` seconds, those of the mode if it is absent. */
+  kick(room: string, n: number, ttl?: number): Promise<void> {
+    return this.post(path`/v1/rooms/${room}/kick`, { n, ttl });
   }
 
   /** Operates a room: "lock", "start" or "finish". */
@@ -221,7 +222,10 @@ export class Kit {
     return this.get("/v1/boards", page);
   }
 
-  board(board: string, query: { offset?: number; limit?: number } & SeasonOption = {}): Promise<BoardView> {
+  board(
+    board: string,
+    query: { offset?: number; cursor?: string; limit?: number } & SeasonOption = {},
+  ): Promise<BoardPage> {
     return this.get(path`/v1/boards/${board}`, query);
   }
 
@@ -236,7 +240,7 @@ export class Kit {
   // Accounts, with a key of scope admin, and sessions.
 
   accounts(
-    query: Page & { state?: Account["state"] } = {},
+    query: Page & { state?: Account["state"] | "all" } = {},
   ): Promise<{ accounts: Account[]; cursor?: string; total: number }> {
     return this.get("/v1/accounts", query);
   }
