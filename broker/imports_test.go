@@ -12,6 +12,8 @@ import (
 // mayImport lists which packages of this repository a package may import. A package without an
 // entry may import all: commands and test helpers.
 var mayImport = map[string][]string{
+	".":                     {}, // the version
+	"internal/nearest":      {},
 	"internal/wire":         {},
 	"internal/payload":      {"internal/wire"},
 	"internal/strict":       {"internal/payload", "internal/wire"},
@@ -54,13 +56,13 @@ var mayImport = map[string][]string{
 	"client":                {"internal/state", "internal/wire"},
 	"client/hold":           {"client"},
 	"client/scene":          {"client"},
-	"bench":                 {"client", "internal/freeport", "internal/wire", "bench/*"},
+	"bench":                 {"client", "internal/freeport", "internal/procgroup", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
 	"bench/swarm":           {"internal/wire", "broker/dialect/*"},
 	"bench/system":          {"internal/await", "internal/freeport", "internal/proc", "internal/redispipe", "broker/dialect", "broker/dialect/*", "bench/swarm", "bench/usage"},
 	"bench/report":          {},
 	"bench/suite":           {"internal/proc", "internal/redistest", "bench/*"},
-	"configs":               {"kit/*", "broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
+	"configs":               {"internal/nearest", "kit/*", "broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
 	"broker":                {"internal/state", "internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "internal/sketch", "registry", "queue", "broker/*"},
 	"broker/dialect":        {"internal/state", "internal/wire"},
 	"broker/dialect/native": {"internal/payload", "internal/state", "internal/wire", "broker/dialect"},
