@@ -33,5 +33,5 @@ func (c *Client) dial(ctx context.Context, e endpoint, onPing func()) (conn, err
 		}
 		return newLineConn(nc), nil
 	}
-	return dialWebSocket(ctx, c.netDial, e.url.String(), onPing)
+	return dialWebSocket(ctx, c.netDial, c.opts.TLS, e.url.String(), onPing)
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ type Options struct {
 	// TokenSource returns a token. It is called before the first connection, and again after the last
 	// token has expired or is no longer accepted. Zero means that Run ends when Token expires.
 	TokenSource func(ctx context.Context) (string, error)
+	// TLS is the configuration of wss. Zero means the authorities of the system. The Client uses a
+	// copy.
+	TLS *tls.Config
 	// AutoAck makes the broker acknowledge a message of the client queue when it is written to the
 	// socket. Zero means that the client acknowledges it after OnMessage returns.
 	AutoAck bool

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 
@@ -19,9 +20,10 @@ type webSocketConn struct {
 
 // dialWebSocket uses an HTTP transport for this attempt only. A shared transport would continue to
 // dial after ctx has ended, and the goroutine would outlive the Client.
-func dialWebSocket(ctx context.Context, dial netDial, url string, onPing func()) (conn, error) {
+func dialWebSocket(ctx context.Context, dial netDial, config *tls.Config, url string, onPing func()) (conn, error) {
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment,
+		Proxy:           http.ProxyFromEnvironment,
+		TLSClientConfig: config.Clone(), // nil for nil
 		DialContext: func(_ context.Context, network, address string) (net.Conn, error) {
 			return dial(ctx, network, address)
 		},

@@ -100,7 +100,7 @@ func parseCommand(flags *pflag.FlagSet, args []string) error {
 	help := flags.BoolP("help", "h", false, "")
 	switch err := flags.Parse(args); {
 	case err != nil:
-		return UsageError{flagError(err)}
+		return UsageError{flagError(flags, err)}
 	case *help:
 		return ErrHelp
 	case flags.NArg() > 0:

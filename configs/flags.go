@@ -7,6 +7,8 @@ import (
 	"reflect"
 
 	"github.com/spf13/pflag"
+
+	"switchboard/internal/nearest"
 )
 
 // flagText is the value of a flag. Its type is that of the setting.
@@ -45,7 +47,7 @@ func (p *program) parseFlags(settings []*setting, args []string) (given values, 
 	}
 	switch err := flags.Parse(args); {
 	case err != nil:
-		return nil, "", UsageError{flagError(err)}
+		return nil, "", UsageError{flagError(flags, err)}
 	case *help:
 		return nil, "", ErrHelp
 	case *version:
@@ -63,10 +65,13 @@ func (p *program) parseFlags(settings []*setting, args []string) (given values, 
 }
 
 // flagError replaces errors of pflag that contain a whole argument, which may hold a secret like
-// -redis=redis://user:password@host.
-func flagError(err error) error {
-	if wrong, ok := errors.AsType[*pflag.NotExistError](err); ok && wrong.GetSpecifiedShortnames() != "" {
-		return fmt.Errorf("unknown flag: -%.1s; flags begin with two dashes", wrong.GetSpecifiedShortnames())
+// -redis=redis://user:password@host. It adds the flags that a mistyped one may mean.
+func flagError(flags *pflag.FlagSet, err error) error {
+	if wrong, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if wrong.GetSpecifiedShortnames() != "" {
+			return fmt.Errorf("unknown flag: -%.1s; flags begin with two dashes", wrong.GetSpecifiedShortnames())
+		}
+		return fmt.Errorf("%w%s", err, nearest.Flags(wrong.GetSpecifiedName(), flags))
 	}
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return fmt.Errorf("--%s: %w", wrong.GetFlag().Name, wrong.Unwrap())

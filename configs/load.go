@@ -134,7 +134,7 @@ func isServiceLink(name string) bool {
 // isClientVariable reports whether the commands that call a broker read the variable.
 func isClientVariable(name string) bool {
 	switch strings.TrimPrefix(name, envPrefix) {
-	case "URL", "KEY", "KEY_FILE":
+	case "URL", "KEY", "KEY_FILE", "TOKEN", "TOKEN_FILE", "CA_FILE", "PROFILE", "PROFILES":
 		return true
 	}
 	return false

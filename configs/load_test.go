@@ -148,6 +148,7 @@ func TestUnknownVariables(t *testing.T) {
 		"SWITCHBOARD_AUTH_KEY=" + testSecret, "SWITCHBOARD_JANITOR_HTPP=x", "HOME=/root", "SWITCHBOARD_JANITOR_MAX_AGE=1m",
 		"SWITCHBOARD_PORT=tcp://10.0.0.1:80", "SWITCHBOARD_SERVICE_HOST=10.0.0.1", "SWITCHBOARD_PORT_80_TCP_ADDR=10.0.0.1",
 		"SWITCHBOARD_REDIS=redis://h", "SWITCHBOARD_URL=http://h", "SWITCHBOARD_KEY=" + testSecret, "SWITCHBOARD_KEY_FILE=k",
+		"SWITCHBOARD_TOKEN=" + testSecret, "SWITCHBOARD_TOKEN_FILE=t", "SWITCHBOARD_CA_FILE=c", "SWITCHBOARD_PROFILE=p", "SWITCHBOARD_PROFILES=f",
 	}
 	b, err := LoadBroker(nil, environ)
 	if want := []string{"SWITCHBOARD_AUTH_KEY"}; err != nil || !slices.Equal(b.Unknown, want) {

@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"switchboard/client/backend"
 	"switchboard/cmd/internal/screen"
 	"switchboard/cmd/internal/setup"
+	"switchboard/internal/nearest"
 )
 
 // app has what the commands share: the standard streams, and the global flags.
@@ -22,9 +25,14 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	urls     []string
-	keyFile  string
-	apiKey   string
+	urls        []string
+	keyFile     string
+	apiKey      string
+	tokenFile   string
+	caFile      string
+	profileName string // of --profile
+	profile     chosen // set by chooseProfile
+
 	json     bool
 	color    string
 	timeout  time.Duration
@@ -46,8 +54,9 @@ const (
 
 const rootHelp = `switchboard runs brokers, and talks to running ones over the HTTP API.
 
-The broker is that of SWITCHBOARD_URL or --url, which may list several instances, separated by commas: if one does
-not answer, the next one is asked. A broker with API keys needs one, in SWITCHBOARD_KEY or in a file (--key-file).
+The broker is that of --url, SWITCHBOARD_URL or a profile, which may list several instances, separated by commas: if
+one does not answer, the next one is asked. A broker with API keys needs one, in a file (--key-file) or in
+SWITCHBOARD_KEY. A profile is a name for both: see switchboard profile --help.
 
 On a terminal, results are tables. Elsewhere they are lines with tabs in between and without a header, and with
 --json they are JSON. Errors go to stderr.
@@ -71,17 +80,21 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: groupKit, Title: "Rooms, holds, boards, accounts, scenes:"},
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
+	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)
 	flags := root.PersistentFlags()
-	flags.StringSliceVar(&a.urls, "url", nil, "addresses of brokers, separated by commas (SWITCHBOARD_URL; default "+defaultURL+")")
+	flags.StringVarP(&a.profileName, "profile", "p", "", "`name` of a profile (SWITCHBOARD_PROFILE), see switchboard profile --help")
+	flags.StringSliceVar(&a.urls, "url", nil, "`addresses` of brokers, separated by commas (SWITCHBOARD_URL; default "+defaultURL+")")
 	flags.StringVar(&a.keyFile, "key-file", "", "`file` with the API key (SWITCHBOARD_KEY_FILE, or the key itself in SWITCHBOARD_KEY)")
+	flags.StringVar(&a.caFile, "ca-file", "", "`file` with the authorities of https and wss (SWITCHBOARD_CA_FILE; default: those of the system)")
 	flags.StringVar(&a.apiKey, "api-key", "", "the API `key`; other users of this machine can see it, so use --key-file")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.StringVar(&a.color, "color", "auto", "auto, always or never; auto respects NO_COLOR")
 	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "how long one call may take")
 	flags.DurationVar(&a.retryFor, "retry-for", 2*time.Second, "how long calls that are safe to repeat are repeated; 0 for not at all")
 	a.addCommands(root)
+	a.completeFlags(root)
 	return root
 }
 
@@ -94,10 +107,10 @@ func (a *app) addCommands(root *cobra.Command) {
 		}
 	}
 	add(groupRun, a.serveCommand(), a.janitorCommand())
-	add(groupTalk, a.pushCommand(), a.tailCommand(), a.requestsCommand())
-	add(groupLook, a.whoCommand(), a.channelsCommand(), a.serversCommand(), a.selfCommand(), a.stateCommand(), a.webhooksCommand())
+	add(groupTalk, a.pushCommand(), a.tailCommand(), a.clientCommand(), a.requestsCommand(), a.disconnectCommand())
+	add(groupLook, a.topCommand(), a.whoCommand(), a.channelsCommand(), a.historyCommand(), a.queueCommand(), a.serversCommand(), a.selfCommand(), a.stateCommand(), a.webhooksCommand())
 	add(groupKit, a.roomCommand(), a.holdCommand(), a.boardCommand(), a.accountCommand(), a.sceneCommand())
-	add(groupOther, a.keyCommand(), a.tokenCommand(), a.checkCommand(), a.loadCommand())
+	add(groupOther, a.keyCommand(), a.tokenCommand(), a.profileCommand(), a.checkCommand(), a.loadCommand())
 }
 
 // subcommandNeeded is the RunE of a command that only has others.
@@ -105,11 +118,25 @@ func subcommandNeeded(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return c.Help()
 	}
-	text := fmt.Sprintf("unknown command %q", args[0])
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	var names []string
+	for _, sub := range c.Commands() {
+		if slices.Contains(sub.SuggestFor, args[0]) {
+			return usage("unknown command %q; did you mean %s?", args[0], sub.Name())
+		}
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
 	}
-	return usage("%s", text)
+	return usage("unknown command %q%s", args[0], nearest.Question(args[0], names))
+}
+
+// flagError adds the flags that a mistyped one may mean.
+func flagError(c *cobra.Command, err error) error {
+	wrong, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || wrong.GetSpecifiedShortnames() != "" {
+		return usageError{err}
+	}
+	return usage("%w%s", err, nearest.Flags(wrong.GetSpecifiedName(), c.Flags()))
 }
 
 // run returns a RunE that prepares the Screen, ends the context at a signal, and calls f.
@@ -192,7 +219,6 @@ func isUnreachable(err error) bool {
 // group returns a command that only has others.
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs, RunE: subcommandNeeded}
-	c.SuggestionsMinimumDistance = 2
 	c.AddCommand(commands...)
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"switchboard/client/backend"
 )
@@ -71,9 +72,29 @@ func (a *app) completeFirst(get names) completion {
 	}
 }
 
-// completeFlag completes the value of a flag.
-func (a *app) completeFlag(c *cobra.Command, flag string, get names) {
-	if err := c.RegisterFlagCompletionFunc(flag, a.complete(get)); err != nil {
+// completeFlags completes the values of all flags of a command and of those below it that are
+// users, channels, clients or profiles, as their usages say.
+func (a *app) completeFlags(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		switch value, _ := pflag.UnquoteUsage(f); {
+		case value == "user":
+			a.register(c, f.Name, a.complete(a.userNames))
+		case value == "channel":
+			a.register(c, f.Name, a.complete(a.channelNames))
+		case value == "id" && f.Name == "client":
+			a.register(c, f.Name, a.complete(a.clientNames))
+		case f.Name == "profile":
+			a.register(c, f.Name, a.completeProfile)
+		}
+	})
+	for _, sub := range c.Commands() {
+		a.completeFlags(sub)
+	}
+}
+
+// register sets the completion of the value of a flag.
+func (a *app) register(c *cobra.Command, flag string, f completion) {
+	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err) // there is no such flag, which every test of the command finds
 	}
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
-	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 
@@ -14,27 +16,16 @@ import (
 	"switchboard/client/backend"
 )
 
-// defaultURL is the address of a broker with the default settings.
-const defaultURL = "http://127.0.0.1:8080"
-
-// addresses returns the addresses of the brokers.
-func (a *app) addresses() []string {
-	list := a.urls
-	if len(list) == 0 {
-		list = strings.Split(cmp.Or(a.getenv("SWITCHBOARD_URL"), defaultURL), ",")
-	}
-	var urls []string
-	for _, u := range list {
-		if u = strings.TrimSpace(u); u != "" {
-			urls = append(urls, u)
-		}
-	}
-	return urls
-}
-
 // connect returns a client of the broker. It does not call it.
 func (a *app) connect() (*backend.Client, error) {
+	if err := a.chooseProfile(); err != nil {
+		return nil, err
+	}
 	key, err := a.key()
+	if err != nil {
+		return nil, err
+	}
+	config, err := a.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -42,11 +33,46 @@ func (a *app) connect() (*backend.Client, error) {
 	if o.RetryFor == 0 {
 		o.RetryFor = -1
 	}
+	if config != nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig, transport.MaxIdleConnsPerHost = config, 64
+		o.HTTP = &http.Client{Transport: transport}
+	}
 	sb, err := backend.New(o)
 	if err != nil {
-		return nil, usage("--url: %w", err)
+		return nil, usage("%s: %w", a.value(urlSetting).from, err)
 	}
 	return sb, nil
+}
+
+// addresses returns the addresses of the brokers.
+func (a *app) addresses() []string { return split(a.value(urlSetting).text) }
+
+// split returns the items of a list with commas.
+func split(list string) (items []string) {
+	for item := range strings.SplitSeq(list, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// tlsConfig returns the configuration of https and wss, nil for the authorities of the system.
+func (a *app) tlsConfig() (*tls.Config, error) {
+	ca := a.value(caSetting)
+	if ca.text == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(ca.text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ca.from, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s: %s holds no certificate in PEM form", ca.from, ca.text)
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
 // key returns the API key, "" for none.
@@ -58,20 +84,24 @@ func (a *app) key() (string, error) {
 		a.note("every user of this machine can see the key in --api-key, and the shell keeps it: use SWITCHBOARD_KEY or --key-file")
 		return a.apiKey, nil
 	}
-	path := a.keyFile
-	if path == "" {
-		if key := a.getenv("SWITCHBOARD_KEY"); key != "" {
-			return checkKey(key, "SWITCHBOARD_KEY")
-		}
-		if path = a.getenv("SWITCHBOARD_KEY_FILE"); path == "" {
-			return "", nil
-		}
+	return a.secret(keySetting, "the file of the API key", checkKey)
+}
+
+// secret returns a secret that a variable holds, or a file that a flag, a variable or a profile
+// names; "" for none. check returns the secret in a text; where names its source.
+func (a *app) secret(s setting, what string, check func(text, where string) (string, error)) (string, error) {
+	v := a.value(s)
+	switch {
+	case v.text == "":
+		return "", nil
+	case v.secret:
+		return check(v.text, v.from)
 	}
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(v.text)
 	if err != nil {
-		return "", fmt.Errorf("the file of the API key: %w", err)
+		return "", fmt.Errorf("%s: %w", what, err)
 	}
-	return checkKey(string(text), path)
+	return check(string(text), v.text)
 }
 
 // checkKey returns the key in a text, which may be the output of `switchboard key`.

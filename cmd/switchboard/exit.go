@@ -83,6 +83,12 @@ func exitCode(err error) int {
 	if isUnreachable(err) {
 		return exitUnavailable
 	}
+	if closed, ok := errors.AsType[*client.ClosedError](err); ok {
+		return exitOfClose(closed.Reason)
+	}
+	if _, ok := errors.AsType[*unreachableError](err); ok {
+		return exitUnavailable
+	}
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		return exitFailed
@@ -102,6 +108,19 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
+// exitOfClose returns the exit code for the reason for which the broker has ended a connection.
+func exitOfClose(reason client.CloseReason) int {
+	switch reason {
+	case client.CloseUnauthorized, client.CloseExpired, client.CloseDisconnected:
+		return exitForbidden
+	case client.CloseSuperseded:
+		return exitConflict
+	case client.CloseBadRequest:
+		return exitUsage
+	}
+	return exitUnavailable
+}
+
 // hint returns what the user can do about an error, or "".
 func (a *app) hint(err error, code int) string {
 	if lost, ok := errors.AsType[*backend.UnreachableError](err); ok {
@@ -113,6 +132,9 @@ func (a *app) hint(err error, code int) string {
 			name = "switchboard"
 		}
 		return "Try " + name + " --help."
+	}
+	if closed, ok := errors.AsType[*client.ClosedError](err); ok && closed.Reason == client.CloseUnauthorized {
+		return "The broker does not accept the token, or needs one (--token-file). `switchboard check --token` says why."
 	}
 	refused, ok := errors.AsType[*backend.Error](err)
 	if !ok {

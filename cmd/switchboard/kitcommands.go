@@ -31,7 +31,7 @@ func (a *app) roomCommand() *cobra.Command {
 		kitCommand{
 			use: "list", short: "Lists rooms", method: getCall, path: "/v1/rooms",
 			flags: with(pageFlags, kitFlag{"mode", text, "only this mode"}, kitFlag{"status", text, "waiting, playing or finished"},
-				kitFlag{"region", text, "only this region"}, kitFlag{"owner", text, "only rooms of this user"},
+				kitFlag{"region", text, "only this region"}, kitFlag{"owner", text, "only rooms of this `user`"},
 				kitFlag{"visibility", text, "public or private"}, kitFlag{"free", whole, "least number of free places"},
 				kitFlag{"order", text, "created, started, ended or activity"}, kitFlag{"desc", boolean, "the latest first"},
 				kitFlag{"from", instants, "least `time` of the order"}, kitFlag{"to", instants, "greatest `time` of the order"}),

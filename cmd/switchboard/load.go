@@ -137,22 +137,22 @@ func (a *app) load(ctx context.Context, sb *backend.Client, f loadFlags) error {
 
 // connectAll connects the clients and subscribes each to its channel. They end with ctx.
 func (l *load) connectAll(ctx context.Context, a *app, clients *sync.WaitGroup) error {
+	config, err := a.tlsConfig()
+	if err != nil {
+		return err
+	}
 	var key signingKey
 	if l.flags.key != "" {
-		var err error
 		if key, err = a.signingKey(l.flags.key); err != nil {
 			return err
 		}
 	}
-	var urls []string
-	for _, u := range a.addresses() {
-		urls = append(urls, "ws"+strings.TrimPrefix(strings.TrimSuffix(u, "/"), "http")+"/ws")
-	}
+	urls := webSocketURLs(a.addresses())
 	group, connecting := errgroup.WithContext(ctx)
 	group.SetLimit(connectsAtOnce)
 	for i := range l.flags.connections {
 		group.Go(func() error {
-			o := client.Options{URLs: urls, Client: fmt.Sprintf("load-%s-%d", l.run, i+1), AutoAck: true, OnMessage: l.received}
+			o := client.Options{URLs: urls, TLS: config, Client: fmt.Sprintf("load-%s-%d", l.run, i+1), AutoAck: true, OnMessage: l.received}
 			user := fmt.Sprintf("load-%d", i+1)
 			if key.method != nil {
 				o.TokenSource = func(context.Context) (string, error) {

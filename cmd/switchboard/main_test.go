@@ -25,7 +25,7 @@ const timeout = 30 * time.Second
 // broker is a running `switchboard serve`.
 type broker struct {
 	*proctest.Process
-	url string
+	url, tcp string // tcp is "" without --tcp
 }
 
 // startBroker starts a broker.
@@ -33,7 +33,9 @@ func startBroker(t *testing.T, environ []string, flags ...string) broker {
 	t.Helper()
 	args := append([]string{"serve", "--http=127.0.0.1:0", "--tcp=off"}, flags...)
 	p := proctest.Start(t, environ, binary, args...)
-	return broker{p, "http://" + p.Await(t, "listening")["http"].(string)}
+	listening := p.Await(t, "listening")
+	tcp, _ := listening["tcp"].(string)
+	return broker{p, "http://" + listening["http"].(string), tcp}
 }
 
 // cli runs a command against the broker.
@@ -88,8 +90,14 @@ func (l *lines) errors() string {
 // follow starts a command, which is killed at the end of the test.
 func follow(t *testing.T, environ []string, args ...string) *lines {
 	t.Helper()
+	return feed(t, environ, "", args...)
+}
+
+// feed is like follow, with a text as the standard input.
+func feed(t *testing.T, environ []string, stdin string, args ...string) *lines {
+	t.Helper()
 	l := &lines{cmd: exec.Command(binary, args...), lines: make(chan string, 10_000), ended: make(chan struct{})}
-	l.cmd.Env, l.cmd.Stderr = environ, l
+	l.cmd.Env, l.cmd.Stderr, l.cmd.Stdin = environ, l, strings.NewReader(stdin)
 	out, err := l.cmd.StdoutPipe()
 	if err == nil {
 		err = l.cmd.Start()
@@ -146,6 +154,12 @@ func TestUsage(t *testing.T) {
 	for line, want := range map[string]string{
 		"bogus":                           `unknown command "bogus"`,
 		"pus":                             "did you mean push?",
+		"rooms":                           "did you mean room?",
+		"kick alice":                      "did you mean disconnect?",
+		"state gte news":                  `unknown command "gte"; did you mean get?`,
+		"push --clinet a 1":               "unknown flag: --clinet; did you mean --client?",
+		"serve --htpp x":                  "unknown flag: --htpp; did you mean --http?",
+		"who --profile x":                 `there is no profile "x"`,
 		"push":                            "missing: a channel",
 		"push news":                       "missing: data",
 		"push news {":                     "looks like JSON and is not",

@@ -45,7 +45,8 @@ targets, each accepts or refuses the push on its own: the exit code is that of t
   switchboard push --all 'maintenance at noon'
   tail -f access.log | switchboard push logs --lines
   switchboard push room:7 --set turn='"amy"' --add moves=1 --if turn=absent`,
-		Args: args(0, 2, "a channel and data"), ValidArgsFunction: a.completeFirst(a.channelNames),
+		SuggestFor: []string{"send"},
+		Args:       args(0, 2, "a channel and data"), ValidArgsFunction: a.completeFirst(a.channelNames),
 	}
 	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, args []string) error { return a.push(ctx, sb, f, args) })
 	flags := c.Flags()
@@ -62,8 +63,6 @@ targets, each accepts or refuses the push on its own: the exit code is that of t
 	flags.DurationVar(&f.ttl, "ttl", 0, "how long queues are kept at least; of fields, their lease")
 	flags.DurationVar(&f.notifyAfter, "notify-after", 0, "your backend receives an event if no device acknowledges in time")
 	addChangeFlags(c, &f.change)
-	a.completeFlag(c, "channel", a.channelNames)
-	a.completeFlag(c, "user", a.userNames)
 	return c
 }
 

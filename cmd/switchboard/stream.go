@@ -18,28 +18,66 @@ const (
 	pollEvery = 500 * time.Millisecond
 )
 
-// stream is what tail follows: a channel or the queue of a client.
-type stream struct {
-	kind, name string // "channel" or "client"
-	read       func(context.Context, backend.HistoryQuery) (page, error)
-	begin      func(context.Context) (page, error) // what to print first
-}
+// reader reads a page of the messages of a channel or of a queue.
+type reader func(context.Context, backend.HistoryQuery) (page, error)
 
-// page is a page of a stream.
+// page is a page of messages, oldest first.
 type page struct {
 	messages  []backend.Message
 	id        int64 // the position after the page
-	recovered bool
+	recovered bool  // no message is missing before the first one
+	more      bool
+}
+
+func channelReader(sb *backend.Client, name string) reader {
+	return func(ctx context.Context, q backend.HistoryQuery) (page, error) {
+		p, err := sb.History(ctx, name, q)
+		return page{p.Messages, p.ID, p.Recovered, p.More}, err
+	}
+}
+
+func queueReader(sb *backend.Client, id string) reader {
+	return func(ctx context.Context, q backend.HistoryQuery) (page, error) {
+		p, err := sb.Queue(ctx, id, q)
+		return page{p.Messages, p.ID, p.Recovered, p.More}, err
+	}
+}
+
+// last reads the messages above an id up to now, and returns the last n of them, 0 for all, and the
+// number of all. The page is recovered if none is missing above the id.
+func (read reader) last(ctx context.Context, after int64, n int) (last page, total int, err error) {
+	last = page{id: after, recovered: true}
+	for {
+		p, err := read(ctx, backend.HistoryQuery{After: last.id, Limit: tailPage})
+		if err != nil {
+			return page{}, 0, err
+		}
+		total += len(p.messages)
+		last.recovered = last.recovered && p.recovered
+		last.messages = append(last.messages, p.messages...)
+		if n > 0 {
+			last.messages = last.messages[max(0, len(last.messages)-n):]
+		}
+		last.id = p.next(last.id)
+		if !p.more || len(p.messages) == 0 {
+			return last, total, nil
+		}
+	}
+}
+
+// stream is what tail follows: a channel or the queue of a client.
+type stream struct {
+	kind, name string // "channel" or "client"
+	read       reader
+	begin      func(context.Context) (page, error) // what to print first
 }
 
 func (t *tail) channel(name string) stream {
-	read := func(ctx context.Context, q backend.HistoryQuery) (page, error) {
-		p, err := t.sb.History(ctx, name, q)
-		return page{p.Messages, p.ID, p.Recovered}, err
-	}
+	read := channelReader(t.sb, name)
 	return stream{"channel", name, read, func(ctx context.Context) (page, error) {
 		if t.flags.last > 0 {
-			return t.last(ctx, name)
+			last, _, err := read.last(ctx, 0, t.flags.last)
+			return last, err
 		}
 		c, err := t.sb.Channel(ctx, name)
 		return page{id: c.ID}, err
@@ -47,28 +85,7 @@ func (t *tail) channel(name string) stream {
 }
 
 func (t *tail) queue(id string) stream {
-	read := func(ctx context.Context, q backend.HistoryQuery) (page, error) {
-		p, err := t.sb.Queue(ctx, id, q)
-		return page{p.Messages, p.ID, p.Recovered}, err
-	}
-	return stream{"client", id, read, func(context.Context) (page, error) { return page{}, nil }}
-}
-
-// last returns the last messages of a channel, as many as --last says. The channel may keep fewer.
-func (t *tail) last(ctx context.Context, channel string) (page, error) {
-	var last page
-	for {
-		p, err := t.sb.History(ctx, channel, backend.HistoryQuery{After: last.id, Limit: tailPage})
-		if err != nil {
-			return page{}, err
-		}
-		last.messages = append(last.messages, p.Messages...)
-		last.messages = last.messages[max(0, len(last.messages)-t.flags.last):]
-		last.id = page{p.Messages, p.ID, p.Recovered}.next(last.id)
-		if !p.More || len(p.Messages) == 0 {
-			return last, nil
-		}
-	}
+	return stream{"client", id, queueReader(t.sb, id), func(context.Context) (page, error) { return page{}, nil }}
 }
 
 // follow prints the messages of a stream until ctx ends, or the broker refuses to show them.
@@ -163,7 +180,7 @@ func (t *tail) print(s stream, messages []backend.Message, position int64) error
 		if t.flags.count > 0 && t.printed >= t.flags.count {
 			return nil // another stream has printed the last message
 		}
-		t.printMessage(s, m)
+		t.printMessage(s.kind, s.name, m)
 		if err := t.screen.Err(); err != nil {
 			return err
 		}
@@ -183,16 +200,17 @@ type tailMessage struct {
 	backend.Message
 }
 
-func (t *tail) printMessage(s stream, m backend.Message) {
+// printMessage prints a message of a channel or of the queue of a client, as kind says.
+func (a *app) printMessage(kind, name string, m backend.Message) {
 	line := tailMessage{Type: "message", Message: m}
-	if s.kind == "channel" {
-		line.Channel = s.name
+	if kind == "channel" {
+		line.Channel = name
 	} else {
-		line.Client = s.name
+		line.Client = name
 	}
-	t.screen.Value(line, func() {
-		cells := []screen.Cell{{Text: s.name, Color: screen.Cyan}, {Text: number(m.ID), Color: screen.Dim}, {Text: string(m.Data)}}
-		if t.screen.Terminal {
+	a.screen.Value(line, func() {
+		cells := []screen.Cell{{Text: name, Color: screen.Cyan}, {Text: number(m.ID), Color: screen.Dim}, {Text: string(m.Data)}}
+		if a.screen.Terminal {
 			cells = append([]screen.Cell{{Text: clock(m.ID), Color: screen.Dim}}, cells...)
 		}
 		if m.By != "" {
@@ -202,15 +220,20 @@ func (t *tail) printMessage(s stream, m backend.Message) {
 			text, _ := json.Marshal(m.StateEvent) // it was decoded from JSON
 			cells = append(cells, screen.Cell{Text: string(text), Color: screen.Yellow})
 		}
-		t.screen.Line(cells...)
+		a.screen.Line(cells...)
 	})
 }
 
 func (t *tail) printGap(s stream, after, id int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.screen.Value(map[string]any{"type": "gap", s.kind: s.name, "after": after, "id": id}, func() {
-		t.screen.Line(screen.Cell{Text: s.name, Color: screen.Cyan}, screen.Cell{Text: number(id), Color: screen.Dim},
+	t.app.printGap(s.kind, s.name, after, id)
+}
+
+// printGap prints that messages of a channel or of the queue of a client are missing.
+func (a *app) printGap(kind, name string, after, id int64) {
+	a.screen.Value(map[string]any{"type": "gap", kind: name, "after": after, "id": id}, func() {
+		a.screen.Line(screen.Cell{Text: name, Color: screen.Cyan}, screen.Cell{Text: number(id), Color: screen.Dim},
 			screen.Cell{Text: "gap: some messages above " + number(after) + " are gone", Color: screen.Red})
 	})
 }

@@ -52,7 +52,8 @@ after, up to id, are gone.`,
   switchboard tail news --last 10
   switchboard tail --user alice --json | jq .data
   switchboard tail orders --position orders.position --json | ./import`,
-		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.complete(a.channelNames),
+		SuggestFor: []string{"follow"},
+		Args:       cobra.ArbitraryArgs, ValidArgsFunction: a.complete(a.channelNames),
 	}
 	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, args []string) error {
 		return a.tail(ctx, sb, f, args)
@@ -65,8 +66,6 @@ after, up to id, are gone.`,
 	flags.IntVarP(&f.last, "last", "n", 0, "begin with the last `N` messages that a channel keeps")
 	flags.IntVar(&f.count, "count", 0, "end after `N` messages")
 	flags.StringVar(&f.position, "position", "", "`file` with the positions: read at the start, written after messages are printed")
-	a.completeFlag(c, "user", a.userNames)
-	a.completeFlag(c, "client", a.clientNames)
 	return c
 }
 

@@ -75,7 +75,7 @@ func (w *watch) round(ctx context.Context) error {
 	for _, m := range p.Messages {
 		w.printChanges(m)
 	}
-	w.after = page{p.Messages, p.ID, p.Recovered}.next(w.after)
+	w.after = page{p.Messages, p.ID, p.Recovered, p.More}.next(w.after)
 	if len(p.Messages) == 0 && time.Since(asked) < pollEvery {
 		wait(ctx, pollEvery)
 	}

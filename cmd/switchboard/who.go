@@ -25,13 +25,12 @@ An unknown user or channel is no error, but a client that the store does not kno
   switchboard who alice
   switchboard who --channel news
   switchboard who --client alice/phone`,
-		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.complete(a.userNames),
+		SuggestFor: []string{"users", "clients", "presence", "online"},
+		Args:       cobra.ArbitraryArgs, ValidArgsFunction: a.complete(a.userNames),
 	}
 	c.Flags().StringVar(&channel, "channel", "", "the clients in a `channel`")
 	c.Flags().StringVarP(&client, "client", "c", "", "one client, like alice/phone (`id`)")
 	c.Flags().IntVar(&limit, "limit", 100, "the most rows; 0 for all")
-	a.completeFlag(c, "channel", a.channelNames)
-	a.completeFlag(c, "client", a.clientNames)
 	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, users []string) error {
 		switch {
 		case channel != "" && client != "", len(users) > 0 && channel+client != "":

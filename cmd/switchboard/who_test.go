@@ -76,11 +76,4 @@ func TestWho(t *testing.T) {
 	if p := asJSON[presence](t, b, "who", "--channel", "news"); p.Count != 2 || len(p.Clients) != 2 {
 		t.Errorf("%+v", p)
 	}
-	// The shells call the command like this.
-	if out := b.cli(t, "__complete", "tail", "ne").Stdout; !strings.HasPrefix(out, "news\n") {
-		t.Errorf("completion: %q", out)
-	}
-	if out := b.cli(t, "__complete", "push", "--user", "").Stdout; !strings.HasPrefix(out, "alice\nbob\n") {
-		t.Errorf("completion: %q", out)
-	}
 }

@@ -32,6 +32,9 @@ type Screen struct {
 // os.Getenv.
 func New(out io.Writer, asJSON bool, color string, getenv func(string) string) *Screen {
 	s := &Screen{JSON: asJSON, Terminal: !asJSON && IsTerminal(out), out: out}
+	if s.Terminal {
+		enableSequences(out.(*os.File))
+	}
 	s.Colors = color == "always" || color != "never" && s.Terminal && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	return s
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchboard/client"
+	"switchboard/client/backend"
+	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/redistest"
+)
+
+// TestTop: a reading counts what happens between two samples.
+func TestTop(t *testing.T) {
+	b := startBroker(t, nil)
+	b.connect(t, client.Options{User: "alice", Client: "phone"}, "news")
+	l := follow(t, []string{"SWITCHBOARD_URL=" + b.url}, "top", "--json", "--interval=200ms")
+	var r reading
+	next := func() {
+		t.Helper()
+		if err := json.Unmarshal([]byte(l.next(t)), &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := func() bool {
+		return r.Total.Connections == 1 && r.Total.Channels == 1 && r.Total.Pushes > 0 && r.Total.Deliveries > 0
+	}
+	for tries := 0; !seen(); tries++ { // a push and its delivery may be in two readings
+		if tries == 100 {
+			t.Fatalf("%+v", r)
+		}
+		b.ok(t, "push", "news", "1")
+		r = reading{}
+		next()
+	}
+	if len(r.Servers) != 1 || r.Servers[0].Health != "ok" || r.Health != "ok" || r.Servers[0].Pushes != r.Total.Pushes || r.Total.Users != 1 {
+		t.Errorf("%+v", r)
+	}
+	if code := l.interrupt(t); code != exitOK {
+		t.Errorf("%d, %s", code, l.errors())
+	}
+	out := b.ok(t, "top", "--once", "--interval=100ms")
+	if strings.Count(out, "\n") != 2 || !strings.Contains(out, "\ttotal\tok\t1\t1\t1\t") {
+		t.Errorf("%q", out)
+	}
+	b.steps(t, []step{
+		{line: "top --interval 1ms", code: exitUsage, want: "--interval"},
+		{line: "top --sort x", code: exitUsage, want: "--sort"},
+	})
+}
+
+// TestTopUnwell: an instance that does not answer needs attention, and --once says it.
+func TestTopUnwell(t *testing.T) {
+	server := redistest.Start(t)
+	environ := []string{"SWITCHBOARD_REDIS=" + server.URL(), "SWITCHBOARD_PEER_SECRET=0123456789abcdef0123456789abcdef"}
+	one, two := startBroker(t, environ), startBroker(t, environ)
+	eventually(t, "two servers", func() bool { return strings.Count(one.ok(t, "servers"), "\n") == 2 })
+	two.Signal(t, syscall.SIGSTOP)
+	r := proctest.Run(t, []string{"SWITCHBOARD_URL=" + one.url}, binary, "top", "--once", "--interval=100ms")
+	if r.Code != exitFailed || !strings.Contains(r.Stdout, "\tdoes not answer\t") || !strings.Contains(r.Stderr, ": does not answer\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestReading(t *testing.T) {
+	at := time.UnixMilli(1795330758000)
+	stats := func(name string, started, at, pushes int64) backend.ServerStats {
+		return backend.ServerStats{Server: name, StartedAt: started, At: at, Pushes: pushes, Delivered: 2 * pushes, Drain: backend.Duration{P99: float64(pushes)}}
+	}
+	before := sample{at: at, stats: backend.Stats{Servers: []backend.ServerStats{stats("a", 1, 0, 10), stats("b", 1, 0, 500)}}}
+	users := 3
+	now := sample{
+		at: at.Add(2 * time.Second), users: backend.UserPage{Count: 4, Distinct: &users}, hooks: &backend.Webhooks{Dead: 2},
+		servers: []backend.Server{{Server: "b", LastActive: 1000}, {Server: "a", LastActive: 1000 + lateAfter.Milliseconds() + 1}, {Server: "c", LastActive: 1000 + lateAfter.Milliseconds(), Connections: 7}},
+		stats:   backend.Stats{Servers: []backend.ServerStats{stats("a", 1, 2000, 30), stats("b", 2, 2000, 4)}},
+	}
+	r := now.read(before, "server")
+	if a := r.Servers[0]; a.Server != "a" || a.Pushes != 10 || a.Deliveries != 20 || a.Health != "ok" {
+		t.Errorf("%+v", a)
+	}
+	if b := r.Servers[1]; b.Pushes != 0 || b.Health != "late heartbeat" {
+		t.Errorf("an instance that was started again: %+v", b)
+	}
+	if c := r.Servers[2]; c.Health != "does not answer" || c.Connections != 7 {
+		t.Errorf("%+v", c)
+	}
+	if r.Total.Pushes != 10 || r.Total.Connections != 7 || r.Total.Users != 3 || r.Total.Drain.P99 != 30 || r.Health == "ok" {
+		t.Errorf("%+v", r.Total)
+	}
+	if got := strings.Join(r.Problems, "; "); got != "b: late heartbeat; c: does not answer; 2 dead letters of webhooks" {
+		t.Errorf("%s", got)
+	}
+	if r := now.read(before, "connections"); r.Servers[0].Server != "c" {
+		t.Errorf("by connections: %+v", r.Servers)
+	}
+}
