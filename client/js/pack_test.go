@@ -1,0 +1,155 @@
+package js_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchboard/broker"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// The programs of the empty project. Each one connects, publishes and receives.
+var programs = map[string]string{
+	"esm.mjs": `
+import WebSocket from "ws";
+import { Switchboard } from "switchboard-client";
+import { Rooms } from "switchboard-client/kit";
+import { Backend } from "switchboard-client/server";
+run(WebSocket, Switchboard, Rooms, Backend);
+`,
+	"common.cjs": `
+const { WebSocket } = require("ws");
+const { Switchboard } = require("switchboard-client");
+const { Rooms } = require("switchboard-client/kit");
+const { Backend } = require("switchboard-client/server");
+run(WebSocket, Switchboard, Rooms, Backend);
+`,
+}
+
+const run = `
+async function run(WebSocket, Switchboard, Rooms, Backend) {
+  const [, , http] = process.argv;
+  const sb = new Switchboard(http.replace("http", "ws") + "/ws", { WebSocket, user: "alice" });
+  new Rooms(sb);
+  const news = sb.channel("news");
+  const received = new Promise((resolve) => news.on("message", resolve));
+  await news.subscribe();
+  await new Backend(http).push({ channel: "news", data: { hello: 1 } });
+  console.log(JSON.stringify(await received));
+  sb.close();
+}
+`
+
+const typed = `
+import { Switchboard } from "switchboard-client";
+import { Rooms } from "switchboard-client/kit";
+import { Backend } from "switchboard-client/server";
+
+const sb = new Switchboard("ws://127.0.0.1:8080/ws");
+sb.channel("news").on("message", (data: unknown, { id }) => console.log(data, id.toFixed()));
+void new Rooms(sb).get("7").then((info) => info.room.status);
+void new Backend("http://127.0.0.1:8080").servers();
+// @ts-expect-error the types are not any
+sb.nothing();
+`
+
+// TestPack installs the package that npm pack makes into an empty project, without the registry,
+// and uses it there: as ESM, as CommonJS, and by TypeScript with each way to find modules.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	readSources(t)
+	readFiles(t, "dist")
+	dir := t.TempDir()
+	command(t, ".", "npm", "pack", "--silent", "--pack-destination", dir)
+	packed, err := filepath.Glob(filepath.Join(dir, "switchboard-client-*.tgz"))
+	if err != nil || len(packed) != 1 {
+		t.Fatalf("%v, %v", packed, err)
+	}
+	app := filepath.Join(dir, "app")
+	write(t, filepath.Join(app, "package.json"), `{"name":"app","private":true}`)
+	command(t, app, "npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", packed[0])
+	if list, err := os.ReadDir(filepath.Join(app, "node_modules")); err != nil || len(list) != 2 { // and .package-lock.json
+		t.Errorf("the package brings others: %v, %v", list, err)
+	}
+	modules, err := filepath.Abs("node_modules")
+	if err == nil {
+		err = os.Symlink(filepath.Join(modules, "ws"), filepath.Join(app, "node_modules", "ws"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := startBroker(t)
+	for name, program := range programs {
+		write(t, filepath.Join(app, name), program+run)
+		if out := command(t, app, "node", name, url); strings.TrimSpace(out) != `{"hello":1}` {
+			t.Errorf("%s: %q", name, out)
+		}
+	}
+	for module, resolution := range map[string]string{"nodenext": "nodenext", "esnext": "bundler", "preserve": "bundler"} {
+		write(t, filepath.Join(app, "main.ts"), typed)
+		command(t, app, filepath.Join(modules, ".bin", "tsc"), "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess",
+			"--target", "es2022", "--lib", "es2022,dom,dom.iterable", "--types", "", "--module", module, "--moduleResolution", resolution, "main.ts")
+	}
+}
+
+// startBroker runs a broker in memory until the end of the test, and returns its URL.
+func startBroker(t *testing.T) string {
+	t.Helper()
+	members := registry.NewMemory(registry.Options{})
+	b, err := broker.New(broker.Options{
+		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "off"},
+		Store: broker.StoreOptions{
+			Registry: members,
+			Queue: queue.NewMemory(queue.Options{}, func(channel string) []string {
+				servers, _ := members.ChannelServers(context.Background(), channel)
+				return servers
+			}),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	addrs, err := b.Addrs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "http://" + addrs.HTTP
+}
+
+// command runs a command in a directory and returns what it prints.
+func command(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s%s", name, args, err, out, &errors)
+	}
+	return string(out)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
