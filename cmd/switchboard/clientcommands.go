@@ -28,18 +28,16 @@ func (l *liveClient) readCommands(ctx context.Context, ended chan error) error {
 	lines, failed := make(chan string), make(chan error, 1)
 	go func() { // it ends with the process: a read of the standard input cannot be ended
 		defer close(lines)
-		for scanner := bufio.NewScanner(l.stdin); ; {
-			scanner.Buffer(nil, maxLine)
-			for scanner.Scan() {
-				select {
-				case lines <- scanner.Text():
-				case <-ctx.Done():
-					return
-				}
+		scanner := bufio.NewScanner(l.stdin)
+		scanner.Buffer(nil, maxLine)
+		for scanner.Scan() {
+			select {
+			case lines <- scanner.Text():
+			case <-ctx.Done():
+				return
 			}
-			failed <- scanner.Err()
-			return
 		}
+		failed <- scanner.Err()
 	}()
 	if screen.IsTerminal(l.stdin) {
 		l.note("connected; help lists the commands, and Ctrl-D ends")
