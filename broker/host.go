@@ -56,6 +56,19 @@ func (h *Host) ReadStates(ctx context.Context, reads []queue.StateRead) []queue.
 	return h.b.opts.Store.Queue.ReadStates(ctx, reads)
 }
 
+// SweepStates removes the fields of channels that are due, and notifies the subscribers.
+func (h *Host) SweepStates(ctx context.Context, channels ...string) error {
+	steps := make([]queue.StateStep, len(channels))
+	for i, channel := range channels {
+		steps[i] = queue.StateStep{Channel: channel, Kind: queue.Sweep}
+	}
+	var errs []error
+	for _, o := range h.b.pusher.StepStates(ctx, steps) {
+		errs = append(errs, o.Err)
+	}
+	return errors.Join(errs...)
+}
+
 // ReadState reads the named fields of one channel. Absent fields are not in the map.
 func (h *Host) ReadState(ctx context.Context, channel string, names ...string) (map[string]*state.Field, error) {
 	o := h.ReadStates(ctx, []queue.StateRead{{Channel: channel, Fields: names}})[0]

@@ -129,6 +129,9 @@ var conformance = []struct {
 	{"state: batches and channels", testStateBatch},
 	{"reads count in the meter of a call", testMetered},
 	{"a refusal reads what it shows", testLargeRefusalMetered},
+	{"state: counts of groups", testStateCount},
+	{"state: counts of a state that has ended", testStateCountKeep},
+	{"state: cost of counts", testStateCountCost},
 }
 
 // opener returns an empty store for one test.

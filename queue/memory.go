@@ -137,4 +137,5 @@ func (p *StatePage) count(ctx context.Context) {
 	for i := 0; m != nil && i < len(p.Fields); i++ {
 		m.Add(len(p.Fields[i].Name) + len(p.Fields[i].Value) + recordBytes)
 	}
+	m.Add(p.Expired * recordBytes)
 }

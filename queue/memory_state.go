@@ -126,6 +126,9 @@ func (m *Memory) readState(r StateRead) StatePage {
 	defer m.mu.Unlock()
 	now := m.sweepLocked()
 	page := StatePage{Clock: now}
+	if r.Count != nil {
+		page.Counts = make([]int, len(r.Count))
+	}
 	c, found := m.channels.get(r.Channel, now)
 	if !found {
 		return page
@@ -135,7 +138,10 @@ func (m *Memory) readState(r StateRead) StatePage {
 		return page
 	}
 	page.Due, page.KeepUntil = c.state.NextDue(), c.state.KeepUntil()
-	if len(r.Fields) > 0 {
+	if r.Count != nil {
+		page.Counts, page.Ends, page.Expired = c.state.Count(now, r.Count)
+	}
+	if len(r.Fields) > 0 || r.Count != nil {
 		for _, name := range r.Fields {
 			if f := c.state.Get(now, name); f != nil {
 				page.Fields = append(page.Fields, NamedField{name, f})

@@ -35,6 +35,7 @@ var (
 	stepStateScript      = redispipe.MustScript(luaFiles, "step_state", "append", "state_fields", "state_owners", "state_rare", "state_write")
 	checkStateScript     = redispipe.MustScript(luaFiles, "check_state")
 	readStateScript      = redispipe.MustScript(luaFiles, "read_state")
+	countStateScript     = redispipe.MustScript(luaFiles, "count_state")
 	confirmChannelScript = redispipe.MustScript(luaFiles, "confirm_channel")
 	confirmClientScript  = redispipe.MustScript(luaFiles, "confirm_client")
 	deleteGroupsScript   = redispipe.MustScript(luaFiles, "delete_groups")
@@ -56,7 +57,7 @@ type Redis struct {
 	appendOther   sync.Map       // channelScripts by scriptKey, for pushes with Cap, TTL or Script
 
 	bind, refresh, read, ack, withdraw *redispipe.BatchScript
-	stepState, readState               *redispipe.BatchScript
+	stepState, readState, countState   *redispipe.BatchScript
 
 	clock storeClock
 }
@@ -73,6 +74,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r.appendChannel = r.newChannelScripts(scriptKey{bounds{opts.ChannelCap, opts.ChannelTTL}, updateStateScript})
 	r.stepState = r.channelScript(stepStateScript, bounds{opts.ChannelCap, opts.ChannelTTL}, "0")
 	r.readState = &redispipe.BatchScript{Script: readStateScript, Shared: []any{strconv.Itoa(MaxPageBytes), &r.clock}}
+	r.countState = &redispipe.BatchScript{Script: countStateScript, Shared: []any{&r.clock}}
 	r.appendClient, r.appendGrouped = r.newClientScripts("3"), r.newClientScripts("4")
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"switchboard/internal/meter"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
 
@@ -280,7 +281,9 @@ func (r *Redis) parseStep(value any) (a Appended, err error) {
 func (r *Redis) ReadStates(ctx context.Context, reads []StateRead) []Outcome[StatePage] {
 	targets := make([]redispipe.Target, len(reads))
 	for i, read := range reads {
-		targets[i] = r.stateTarget(read)
+		if targets[i] = r.stateTarget(read); read.Count != nil {
+			targets[i] = r.countTarget(read)
+		}
 	}
 	out := make([]Outcome[StatePage], len(reads))
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
@@ -289,7 +292,8 @@ func (r *Redis) ReadStates(ctx context.Context, reads []StateRead) []Outcome[Sta
 		}
 		o := &out[i]
 		if o.Err = answer.Err; o.Err == nil {
-			o.Value, o.Err = r.parseStatePage(answer.Value)
+			o.Value, o.Err = r.parseStatePage(answer.Value, len(reads[i].Count))
+			meter.Add(ctx, o.Value.Expired*recordBytes) // the script has looked at them
 		}
 		if o.Err != nil {
 			*o = Outcome[StatePage]{Err: fmt.Errorf("read the state of channel %s: %w", reads[i].Channel, o.Err)}
@@ -322,7 +326,31 @@ func (r *Redis) stateTarget(read StateRead) redispipe.Target {
 	return redispipe.Target{Script: r.readState, Keys: keys, Args: []any{[]byte(p)}}
 }
 
-func (r *Redis) parseStatePage(value any) (page StatePage, err error) {
+// countTarget is stateTarget for a read with Count.
+func (r *Redis) countTarget(read StateRead) redispipe.Target {
+	p := make(packer, 0, 64)
+	p.array(2)
+	p.array(len(read.Fields))
+	for _, name := range read.Fields {
+		packText(&p, name)
+	}
+	p.array(len(read.Count))
+	for _, g := range read.Count {
+		p.array(2)
+		packText(&p, g.Prefix)
+		if g.Parents {
+			p.integer(1)
+		} else {
+			p.integer(0)
+		}
+	}
+	k, c := r.keys, read.Channel
+	keys := []string{k.channel(c), k.channelMeta(c), k.state(c), k.stateNames(c), k.stateEnds(c), k.stateParts(c)}
+	return redispipe.Target{Script: r.countState, Keys: keys, Args: []any{[]byte(p)}}
+}
+
+// parseStatePage parses a reply of read_state, or of count_state if it has counts.
+func (r *Redis) parseStatePage(value any, counts int) (page StatePage, err error) {
 	list, _ := value.([]any)
 	if len(list)%2 == 0 {
 		return page, errors.New("unexpected reply of a script: a page has a header, and names with records")
@@ -331,7 +359,15 @@ func (r *Redis) parseStatePage(value any) (page StatePage, err error) {
 	header := textReply{rest: text}
 	page.ID, page.Clock, page.Due = header.integer(), header.integer(), header.integer()
 	page.KeepUntil = header.integer()
-	more := header.integer() == 1
+	more := false
+	if counts == 0 {
+		more = header.integer() == 1
+	} else {
+		page.Ends, page.Expired = header.integer(), int(header.integer())
+		for range counts {
+			page.Counts = append(page.Counts, int(header.integer()))
+		}
+	}
 	if header.err != nil {
 		return page, header.err
 	}

@@ -47,6 +47,8 @@ type StateRead struct {
 	Bytes  int // most bytes of names and values, but at least one field. Zero means all
 	// Fields selects these fields, instead of the four fields above.
 	Fields []string
+	// Count counts the live fields of groups. Only Fields are read then, none if there are no Fields.
+	Count []state.FieldGroup
 }
 
 // StatePage is a part of a channel's state.
@@ -59,6 +61,12 @@ type StatePage struct {
 	// KeepUntil is when all fields end unless the state is written, Unix ms. -1 means never, and 0
 	// that there are no fields.
 	KeepUntil int64
+
+	// Of a read with Count: the numbers of fields, when the next field ends that is not due, Unix ms,
+	// 0 for never, and how many fields are due that no change has removed yet.
+	Counts  []int
+	Ends    int64
+	Expired int
 }
 
 // Show returns the fields that the filter shows, as one JSON object, and the cursor of the next

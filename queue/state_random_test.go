@@ -253,6 +253,9 @@ func (r *stateRun) comparePages() {
 		{Channel: r.channel},
 		{Channel: r.channel, Prefix: pick(r, "", "m", "member/", "$", "zz"), Cursor: pick(r, "", "a", "member/1", "p/1"), Limit: r.IntN(4), Bytes: pick(r, 0, 1, 20)},
 		{Channel: r.channel, Fields: []string{"p/1", "a", "absent"}},
+		{Channel: r.channel, Fields: []string{"p/1"}, Count: []state.FieldGroup{
+			{Prefix: "member/"}, {Prefix: "m", Parents: true}, {Prefix: pick(r, "a", "$", "p/"), Parents: r.IntN(2) == 0},
+		}},
 	}
 	a, b := r.memory.ReadStates(r.Context(), reads), r.redis.ReadStates(r.Context(), reads)
 	for i := range reads {

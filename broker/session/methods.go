@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"switchboard/broker/namespace"
 	"switchboard/internal/meter"
 	"switchboard/internal/payload"
 	"switchboard/internal/state"
@@ -33,7 +34,8 @@ type Caller struct {
 	Server     string // the id of this server
 	Generation int64  // of the client's binding
 
-	session *Session
+	session     *Session
+	permissions permissions
 }
 
 // ChannelError is the error of a change of one channel.
@@ -80,8 +82,17 @@ func (s *Session) callMethod(req wire.Request) {
 func (s *Session) caller() Caller {
 	return Caller{
 		Client: s.client, User: s.user(), Address: s.conn.RemoteAddr(), Server: s.m.opts.ServerID(),
-		Generation: s.generation, session: s,
+		Generation: s.generation, session: s, permissions: s.permissions(),
 	}
+}
+
+// CheckRead returns nil if the client may read the state of a channel, and otherwise a *wire.Error
+// with the reason. It is for methods that answer with parts of the state.
+func (c Caller) CheckRead(channel string) error {
+	if c.session == nil {
+		return wire.Errorf(wire.Forbidden, "channel %s: only a connection has rights", channel)
+	}
+	return c.permissions.check(namespace.State, channel)
 }
 
 // Caller returns the connection of a client as the caller of a method, for a call that the backend

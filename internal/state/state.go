@@ -3,6 +3,7 @@ package state
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // maxEntry is the size of an entry above which fields that ended go to entries of their own, in
@@ -220,6 +221,46 @@ func (s *State) Read(now int64, prefix, cursor string, limit, bytes int) (names 
 		names, fields = append(names, name), append(fields, f.clone())
 	}
 	return names, fields, ""
+}
+
+// FieldGroup selects fields: those whose names begin with a prefix, which is not empty.
+type FieldGroup struct {
+	Prefix string
+	// Parents selects the parts of the fields whose names begin with the prefix, instead of these
+	// fields.
+	Parents bool
+}
+
+// selects returns the name that must begin with the prefix.
+func (g FieldGroup) selects(name string, f *Field) string {
+	if g.Parents {
+		return f.Parent
+	}
+	return name
+}
+
+// Count returns how many live fields each of the groups has, when the next field ends that is not
+// due, Unix ms, 0 for never, and how many fields are due.
+func (s *State) Count(now int64, groups []FieldGroup) (counts []int, ends int64, due int) {
+	counts = make([]int, len(groups))
+	if s.keepUntil > 0 && now >= s.keepUntil {
+		return counts, 0, 0
+	}
+	for name, f := range s.fields.all() {
+		if !f.live(now) {
+			due++
+			continue
+		}
+		if end := f.Until(); end > 0 && (ends == 0 || end < ends) {
+			ends = end
+		}
+		for i, g := range groups {
+			if strings.HasPrefix(g.selects(name, f), g.Prefix) {
+				counts[i]++
+			}
+		}
+	}
+	return counts, ends, due
 }
 
 // Get returns the live field of that name, or nil.

@@ -20,6 +20,10 @@
 // $$live:<user>/ has at most PerUser fields. <user> is the user's name, escaped, or a hash of a
 // long name; it is empty for a hold without a user.
 //
+// The places that are taken are the fields of the group seat/, and those among them that are held
+// are parts of $$live:…. The store counts both by its indexes of names and parts, which the script
+// of a change maintains: a resource with ten thousand seats is counted like one with ten.
+//
 // The record is all that is known of a hold or a sale. That of a hold lives a day longer than the
 // hold, and that of a sale as long as the sale: so a late confirm learns what happened, and an id
 // is not used twice. $$live:… tells whether a hold is live: it has expired if the record says held,

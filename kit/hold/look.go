@@ -1,7 +1,6 @@
 package hold
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,71 +14,59 @@ import (
 
 // look is a resource as it is now.
 type look struct {
-	name   string
-	status *Status // nil if there is no resource
-	id     int64   // the last id of the channel, at most
-	clock  int64   // the store's clock, Unix ms
-	next   int64   // when the next hold ends, Unix ms; 0 for never
-	err    error
+	name    string
+	status  *Status // nil if there is no resource
+	id      int64   // the last id of the channel, at most
+	clock   int64   // the store's clock, Unix ms
+	next    int64   // when the resource or one of its fields ends, Unix ms; 0 for never
+	expired int     // fields that have ended and that no change has removed yet
+	bytes   int     // of $resource
+	err     error
 }
 
-// lookAt reads resources, in one round trip unless one has more than a page of seats.
+// counted are the groups of fields that a look counts: the seats that are taken, and those among
+// them that are held. A seat is a part of $$live:… while it is held. The store counts them by its
+// indexes, so that a look costs the same however many seats there are.
+var counted = []state.FieldGroup{{Prefix: seatGroup}, {Prefix: livePrefix, Parents: true}}
+
+// lookAt reads resources, in one round trip.
 func lookAt(ctx context.Context, states kit.StateReader, names []string) []look {
-	var reads []queue.StateRead
-	for _, name := range names {
-		reads = append(reads, queue.StateRead{Channel: channelPrefix + name, Fields: []string{resourceField}},
-			queue.StateRead{Channel: channelPrefix + name, Prefix: seatGroup, Bytes: state.PageBytes})
-	}
-	pages := states.ReadStates(ctx, reads)
-	looks := make([]look, len(names))
+	reads := make([]queue.StateRead, len(names))
 	for i, name := range names {
-		looks[i] = look{name: name}
-		if err := looks[i].read(ctx, states, pages[2*i], reads[2*i+1], pages[2*i+1]); err != nil {
-			looks[i].err = fmt.Errorf("read resource %s: %w", name, err)
+		reads[i] = queue.StateRead{Channel: channelPrefix + name, Fields: []string{resourceField}, Count: counted}
+	}
+	looks := make([]look, len(names))
+	for i, page := range states.ReadStates(ctx, reads) {
+		looks[i].name = names[i]
+		if err := looks[i].parse(page); err != nil {
+			looks[i].err = fmt.Errorf("read resource %s: %w", names[i], err)
 		}
 	}
 	return looks
 }
 
-// read takes the page with $resource, and counts the seats of the next page and of those after it.
-func (l *look) read(ctx context.Context, states kit.StateReader, own queue.Outcome[queue.StatePage], read queue.StateRead, page queue.Outcome[queue.StatePage]) error {
-	if own.Err != nil {
-		return own.Err
-	}
-	v := &view{channel: read.Channel}
-	if err := v.parse(&own.Value); err != nil {
-		return err
-	}
-	if l.id, l.clock = own.Value.ID, own.Value.Clock; v.resource == nil {
+// parse takes what was read.
+func (l *look) parse(page queue.Outcome[queue.StatePage]) error {
+	if page.Err != nil {
 		return page.Err
 	}
-	s := &Status{Name: l.name, Version: v.version, Resource: *v.resource}
+	v := &view{channel: channelPrefix + l.name}
+	if err := v.parse(&page.Value); err != nil {
+		return err
+	}
+	l.id, l.clock, l.expired = page.Value.ID, page.Value.Clock, page.Value.Expired
+	if v.resource == nil {
+		return nil
+	}
+	l.bytes = len(page.Value.Fields[0].Value)
+	taken, held := page.Value.Counts[0], page.Value.Counts[1]
+	s := &Status{Name: l.name, Version: v.version, Resource: *v.resource, Held: held, Sold: taken - held}
+	s.Free = max(0, s.Capacity-taken)
 	l.status, l.next = s, s.Ends
-	for {
-		if page.Err != nil {
-			return page.Err
-		}
-		for _, f := range page.Value.Fields {
-			l.count(f.Field)
-		}
-		if read.Cursor = page.Value.Next; read.Cursor == "" {
-			s.Free = max(0, s.Capacity-s.Sold-s.Held) // the capacity was read before
-			return nil
-		}
-		page = states.ReadStates(ctx, []queue.StateRead{read})[0]
+	if ends := page.Value.Ends; ends > 0 && (l.next == 0 || ends < l.next) {
+		l.next = ends
 	}
-}
-
-// count counts a seat.
-func (l *look) count(seat *state.Field) {
-	if bytes.Equal(seat.Value, seatValue(Sold)) {
-		l.status.Sold++
-	} else {
-		l.status.Held++
-	}
-	if until := seat.Until(); until > 0 && (l.next == 0 || until < l.next) {
-		l.next = until
-	}
+	return nil
 }
 
 // Lists of the index. The list all has every resource with the score 0, and so in the order of the

@@ -68,8 +68,13 @@ func (h *Holds) methods() map[string]session.Method {
 			list, err := h.Of(ctx, q.Resource, user)
 			return map[string]any{"holds": list}, err
 		}),
-		"hold.resources": session.Decoded(func(ctx context.Context, _ session.Caller, q resourcesRequest) (any, error) {
-			list, err := h.Statuses(ctx, q.Resources)
+		"hold.resources": session.Decoded(func(ctx context.Context, c session.Caller, q resourcesRequest) (any, error) {
+			for _, name := range q.Resources {
+				if err := c.CheckRead(channelPrefix + name); err != nil {
+					return nil, err
+				}
+			}
+			list, err := h.statuses(ctx, q.Resources, maxAnswer)
 			return answer(map[string]any{"resources": list}, err)
 		}),
 	}

@@ -49,7 +49,8 @@ const (
 	MaxID        = 48 // bytes of an id
 	MaxSeatName  = 64 // bytes of the name of a seat
 	MaxResources = 100
-	MaxImport    = 1000 // holds and sales of one PUT
+	maxAnswer    = 256 << 10 // bytes of the resources that a client gets at once
+	MaxImport    = 1000      // holds and sales of one PUT
 	MaxHoldTime  = 30 * 24 * time.Hour
 	maxData      = 4 << 10                    // bytes of Resource.Data
 	maxEnds      = 100 * 365 * 24 * time.Hour // until Resource.Ends; a time.Duration has 292 years

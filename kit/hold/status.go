@@ -9,8 +9,7 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Status returns a resource with the places that are taken. They are counted: the call reads all
-// seats that are held or sold.
+// Status returns a resource with the places that are taken.
 func (h *Holds) Status(ctx context.Context, resource string) (*Status, error) {
 	list, err := h.Statuses(ctx, []string{resource})
 	if err != nil {
@@ -25,6 +24,12 @@ func (h *Holds) Status(ctx context.Context, resource string) (*Status, error) {
 // Statuses returns several resources, in their order, at most MaxResources. It has nil for a
 // resource that does not exist.
 func (h *Holds) Statuses(ctx context.Context, resources []string) ([]*Status, error) {
+	return h.statuses(ctx, resources, 0)
+}
+
+// statuses is Statuses, and TooLarge if the resources have more than maxBytes, 0 for no limit. It
+// reads a resource once that is named twice, and little more than maxBytes.
+func (h *Holds) statuses(ctx context.Context, resources []string, maxBytes int) ([]*Status, error) {
 	if len(resources) > MaxResources {
 		return nil, wire.Errorf(wire.TooLarge, "resources: %d names, at most %d are allowed", len(resources), MaxResources)
 	}
@@ -33,12 +38,26 @@ func (h *Holds) Statuses(ctx context.Context, resources []string) ([]*Status, er
 			return nil, err
 		}
 	}
-	list := make([]*Status, len(resources))
-	for i, l := range lookAt(ctx, h.host, resources) {
-		if l.err != nil {
-			return nil, l.err
+	rest := slices.Compact(slices.Sorted(slices.Values(resources)))
+	found := make(map[string]*Status, len(rest))
+	for bytes, next := 0, len(rest); len(rest) > 0; {
+		if maxBytes > 0 { // as many as fit if they are like those before
+			next = min(len(rest), max(2, len(found)*(maxBytes-bytes)/max(bytes, 1)))
 		}
-		list[i] = l.status
+		for _, l := range lookAt(ctx, h.host, rest[:next]) {
+			if l.err != nil {
+				return nil, l.err
+			}
+			found[l.name] = l.status
+			bytes += l.bytes
+		}
+		if rest = rest[next:]; maxBytes > 0 && bytes > maxBytes {
+			return nil, wire.Errorf(wire.TooLarge, "resources: they have more than %d KiB; ask for fewer at a time", maxBytes>>10)
+		}
+	}
+	list := make([]*Status, len(resources))
+	for i, name := range resources {
+		list[i] = found[name]
 	}
 	return list, nil
 }
