@@ -122,6 +122,9 @@ func (s *selfTest) MayRead() bool { return true }
 // Charge implements hub.Subscriber.
 func (s *selfTest) Charge(int, int) {}
 
+// ClientID implements hub.Subscriber.
+func (s *selfTest) ClientID() string { return "" }
+
 // Gap implements hub.Subscriber. A gap does not concern this test: it only waits for its own
 // message.
 func (s *selfTest) Gap(*hub.Subscription, int64, int64) (hold bool) { return false }

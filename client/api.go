@@ -24,8 +24,8 @@ type Page struct {
 // connection it waits for one. It sends the message once: if the connection is lost before the
 // answer, the error is ErrUnknownOutcome.
 //
-// options are [Key] and [Durable]. A message with a Key is sent again after a reconnect, as by
-// Update. If the error wraps [ErrNotReplicated], the id is valid.
+// options are [Key], [Durable] and [NoEcho]. A message with a Key is sent again after a reconnect,
+// as by Update. If the error wraps [ErrNotReplicated], the id is valid.
 func (c *Client) Publish(ctx context.Context, channel string, data any, options ...Clause) (int64, error) {
 	if err := wire.CheckName("channel", channel); err != nil {
 		return 0, err

@@ -95,15 +95,22 @@ type device struct {
 // startDevice runs a client and waits until its fields have arrived.
 func startDevice(t *testing.T, url, name string) *device {
 	d := &device{t: t, events: make(chan string, 256)}
-	var err error
-	d.Client, err = client.New(client.Options{
+	d.start(client.Options{
 		URLs: []string{url}, Client: name, BackoffMin: time.Millisecond, BackoffMax: 20 * time.Millisecond,
 		OnFields:  func(s client.Snapshot) { d.events <- "fields" + fieldsText(s) },
 		OnMessage: func(m client.Message) { d.events <- messageText(m) },
 		OnGap:     func(g client.Gap) { d.events <- fmt.Sprint("gap ", g) },
 		OnHere:    func(h client.Here) { d.events <- fmt.Sprintf("here %s %s", h.Client, h.Data) },
 	})
-	if err != nil {
+	return d
+}
+
+// start runs the client until the end of the test, and subscribes it to room:1.
+func (d *device) start(o client.Options) {
+	t := d.t
+	t.Helper()
+	var err error
+	if d.Client, err = client.New(o); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -118,7 +125,6 @@ func startDevice(t *testing.T, url, name string) *device {
 	if _, err := d.Subscribe(t.Context(), "room:1", client.SubscribeOptions{State: true, Presence: true}); err != nil {
 		t.Fatal(err)
 	}
-	return d
 }
 
 // want waits for the next event.

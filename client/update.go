@@ -14,9 +14,9 @@ import (
 // MaxNumber bounds the numbers that [Add] can change: from -MaxNumber to MaxNumber.
 const MaxNumber = state.MaxNumber
 
-// A Clause is one part of a [Client.Update]: a change of a field ([Set], [Del], [Add],
-// [AddWithin], [Touch]), a condition ([IfID], [IfAbsent], [IfExists]), or an option ([Data], [TTL],
-// [Own], [Disown], [Of], [Key], [Durable]). An update changes a field at most once, and may have
+// A Clause is one part of a [Client.Update]: a change of a field ([Set], [Del], [Add], [AddWithin],
+// [Touch]), a condition ([IfID], [IfAbsent], [IfExists]), or an option ([Data], [TTL], [Own],
+// [Disown], [Of], [Key], [Durable], [NoEcho]). An update changes a field at most once, and may have
 // one condition for it.
 type Clause func(*wire.Request) error
 
@@ -194,6 +194,12 @@ func Key(key string) Clause {
 // after ErrNotReplicated, the same call waits for a replica again and stores nothing twice.
 func Durable() Clause {
 	return func(req *wire.Request) error { req.Durable = true; return nil }
+}
+
+// NoEcho makes this client not receive the data of its message itself: neither live nor when it
+// resumes. Other clients of the user do.
+func NoEcho() Clause {
+	return func(req *wire.Request) error { req.Echo = new(false); return nil }
 }
 
 // appendValue appends the JSON of value to list.

@@ -37,6 +37,8 @@ type pushRequest struct {
 	Key      string          `json:"key"`
 	Durable  bool            `json:"durable"`
 
+	Exclude string `json:"exclude"` // the client that does not receive the message
+
 	NotifyAfter *float64 `json:"notify_after"` // seconds
 	First       bool     `json:"first"`        // the first acknowledgement withdraws the other copies
 
@@ -130,7 +132,22 @@ func (a api) checkRequest(req pushRequest) (checkedPush, error) {
 	if p.payload.First = req.First; req.First && targets[0].kind != "user" {
 		return checkedPush{}, wire.Errorf(wire.BadRequest, "first: only a push to users has it, since it selects among the clients of one user")
 	}
-	return p, nil
+	p.payload.Exclude = req.Exclude
+	return p, checkExclude(req.Exclude, targets[0].kind)
+}
+
+// checkExclude checks the client that does not receive a push to targets of a kind.
+func checkExclude(client, kind string) error {
+	switch {
+	case client == "":
+		return nil
+	case kind == "client":
+		return wire.Errorf(wire.BadRequest, "exclude: a push to clients has none, since it names all its receivers")
+	}
+	if err := wire.CheckClientID(client); err != nil {
+		return inMember("exclude", err)
+	}
+	return nil
 }
 
 // targets returns the targets of req. It is an error unless req names exactly one kind.
@@ -235,6 +252,9 @@ func (a api) appendPush(pushes []delivery.Push, t target, payload delivery.Paylo
 	err := a.checkTarget(t, len(payload.Data))
 	if err == nil && change != nil {
 		payload.Update, err = a.update(t.name, change, payload.Data)
+		if err == nil && payload.Data != nil {
+			payload.Update.Exclude = payload.Exclude
+		}
 	}
 	if err != nil {
 		a.failTarget(r, err)

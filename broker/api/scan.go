@@ -44,6 +44,8 @@ func scanMember(s *payload.Scanner, name string, req *pushRequest) (ok bool) {
 		req.Data, ok = s.Raw()
 	case "durable":
 		req.Durable, ok = s.Bool()
+	case "exclude":
+		req.Exclude, ok = scanString(s)
 	case "ttl":
 		var ttl float64
 		ttl, ok = s.Number()

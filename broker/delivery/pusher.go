@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -89,6 +90,9 @@ type Payload struct {
 	// First, for a push to a user, lets the first acknowledgement remove the message from the queues
 	// of the user's other clients.
 	First bool
+	// Exclude is the id of a client that does not receive the message, though it subscribes to the
+	// channel or is one of the user's. Zero means none. An Update has an Exclude of its own.
+	Exclude string
 	// Durable makes the push wait for a replica. If none confirms in time, the message is stored and
 	// its owners receive hints, but the error is queue.ErrNotReplicated.
 	Durable bool
@@ -133,8 +137,13 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 }
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
+	data := payload.Data
+	if payload.Exclude != "" {
+		entry := state.Entry{Exclude: payload.Exclude, Data: data}
+		data = entry.Encode()
+	}
 	push := queue.ChannelPush{
-		Channel: channel, Data: payload.Data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly,
+		Channel: channel, Data: data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly,
 		Update: payload.Update, Script: payload.Script,
 	}
 	if p.opts.Keep != nil {
@@ -146,12 +155,8 @@ func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush 
 // afterChannelAppend handles the store's answer and notifies the owners. took is the duration of
 // the store call.
 func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
-	data := payload.Data
-	if payload.Update != nil {
-		data = a.Data
-	}
 	if _, refused := errors.AsType[*state.Refusal](err); refused {
-		p.announce(channel, a, data) // the fields that had expired
+		p.announce(channel, a) // the fields that had expired
 		return ChannelResult{}, err
 	}
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
@@ -161,13 +166,13 @@ func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.App
 	p.opts.Stored("channel", took)
 	return ChannelResult{
 		ID: a.ID, Duplicate: a.Duplicate, New: a.ID != 0 && a.Prev == 0 && !a.Duplicate, Numbers: a.Numbers, Reply: a.Reply, Clock: a.Clock,
-		Servers: p.announce(channel, a, data),
+		Servers: p.announce(channel, a),
 	}, err
 }
 
 // announce records the message of a channel that was stored, if there is one, and notifies the
 // owners of the channel. It returns how many of them are live.
-func (p *Pusher) announce(channel string, a queue.Appended, data []byte) (live int) {
+func (p *Pusher) announce(channel string, a queue.Appended) (live int) {
 	if a.ID == 0 {
 		return 0
 	}
@@ -175,7 +180,7 @@ func (p *Pusher) announce(channel string, a queue.Appended, data []byte) (live i
 	if p.opts.Appended != nil {
 		p.opts.Appended(channel, a.ID)
 	}
-	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inlineData(data, a.Duplicate)}
+	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inlineData(a.Data, a.Duplicate)}
 	if state.IsEntry(hint.Data) {
 		hint.Kind = peer.ChannelEntry
 	}
@@ -253,6 +258,7 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 		return nil, err
 	}
 	start := time.Now()
+	bindings = slices.DeleteFunc(bindings, func(b registry.Binding) bool { return b.Client == payload.Exclude })
 	pushes := make([]queue.ClientPush, len(bindings))
 	ackGroup := ""
 	// A single message needs no group, unless a repeated push with this key may find more clients.

@@ -19,7 +19,7 @@ func (p *Pusher) StepStates(ctx context.Context, steps []queue.StateStep) []queu
 			p.recordFailure(queueKey{peer.Channel, channel}, o.Err)
 			continue
 		}
-		p.announce(channel, o.Value, o.Value.Data)
+		p.announce(channel, o.Value)
 		changes.add(channel, o.Value)
 	}
 	changes.report(ctx)

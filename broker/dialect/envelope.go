@@ -3,6 +3,7 @@ package dialect
 import (
 	"sync/atomic"
 
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
@@ -10,8 +11,13 @@ import (
 type Envelope struct {
 	// By is the author that subscribers with the right to see it receive, "" for none.
 	By string
+	// Exclude is the id of the client that does not receive the data, "" for none.
+	Exclude string
+	// Position means that the client Exclude receives the id, so that its position moves.
+	Position bool
 
-	authored atomic.Pointer[Message] // the message with By; nil until a subscriber needs it
+	authored    atomic.Pointer[Message] // the message with By; nil until a subscriber needs it
+	withoutData atomic.Pointer[Message] // what Exclude receives; nil until it is needed
 }
 
 // aroundBy is about how many bytes a message takes for By, besides By itself.
@@ -25,8 +31,43 @@ func (m *Message) withAuthor(maker Maker) *Message {
 		return shown
 	}
 	made := maker.Part(m.Channel, m.ID, m.Data, &wire.StateEvent{By: e.By})
-	if e.authored.CompareAndSwap(nil, made) {
+	return loadOrStore(&e.authored, made)
+}
+
+// loadOrStore returns the message in p, or made if p has none, and stores it.
+func loadOrStore(p *atomic.Pointer[Message], made *Message) *Message {
+	if p.CompareAndSwap(nil, made) {
 		return made
 	}
-	return e.authored.Load()
+	return p.Load()
+}
+
+// Excludes reports whether a client does not receive the data of m.
+func (m *Message) Excludes(client string) bool {
+	return m.Envelope != nil && m.Envelope.Exclude != "" && m.Envelope.Exclude == client
+}
+
+// ShownExcluded is Shown for the client that m excludes: it receives only changes of the state.
+func (m *Message) ShownExcluded(filter state.Filter, maker Maker) *Message {
+	shown := m.dropData().Shown(filter, maker)
+	if (shown == nil || shown.IsEmpty()) && m.Envelope.Position {
+		return maker.Part(m.Channel, m.ID, nil, nil)
+	}
+	return shown
+}
+
+// dropData returns m without its data. All connections share it.
+func (m *Message) dropData() *Message {
+	e := m.Envelope
+	if left := e.withoutData.Load(); left != nil {
+		return left
+	}
+	left := &Message{Channel: m.Channel, ID: m.ID, Envelope: new(Envelope)}
+	if c := m.Changes; c != nil {
+		left.Changes = &Changes{Size: c.Size, WriteSize: c.WriteSize, Position: c.Position}
+		if c.Entry != nil {
+			left.Changes.Entry = c.Entry.WithoutData()
+		}
+	}
+	return loadOrStore(&e.withoutData, left)
 }

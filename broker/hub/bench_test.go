@@ -32,6 +32,7 @@ type sink struct {
 	done            chan struct{} // one slot
 }
 
+func (s *sink) ClientID() string                            { return "bob/tab" }
 func (s *sink) Backlogged() bool                            { return false }
 func (s *sink) MayRead() bool                               { return true }
 func (s *sink) Charge(int, int)                             {}

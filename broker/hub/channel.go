@@ -45,6 +45,7 @@ type Channel struct {
 	filters          atomic.Pointer[[]state.Filter]
 	stateSubscribers atomic.Int32  // subscriptions that see the state
 	changes          atomic.Uint32 // entries with changes that were decoded
+	excluded         atomic.Uint32 // entries with an excluded client that were decoded
 
 	perLoop []loopSubscribers // by loop.Index
 }

@@ -40,12 +40,12 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, shared *sharedBatches
 		case sub.is(lagging) || sub.cursor >= t.last:
 		case sub.to.Backlogged():
 			sub.markLagging()
-		case sub.cursor == shared.from && sub.filter == dataOnly:
+		case sub.cursor == shared.from && sub.filter == dataOnly && !t.excludes:
 			sub.write(&shared.plain, shared.last)
 		case sub.showsState() && sub.cursor < t.lastMarker:
 			sub.catchUp() // a gap, and new pages
 		case sub.cursor == shared.from:
-			shared.writeTo(sub, t.differs)
+			shared.writeTo(sub, t)
 		default:
 			// The first cursor gets the shared batches. Subscribers with another cursor catch up alone.
 			messages, ok := t.after(sub.cursor)
@@ -56,7 +56,8 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, shared *sharedBatches
 			n := countFitting(messages)
 			more = n < len(messages)
 			shared.reset(sub.cursor, messages[:n])
-			shared.writeTo(sub, t.differs)
+			shared.noteExcluded(t)
+			shared.writeTo(sub, t)
 		}
 		if i < len(l.subs) && l.subs[i] == sub { // a failed write removes the subscription
 			i++
@@ -68,10 +69,11 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, shared *sharedBatches
 // sharedBatches are the messages of a tail after one cursor, as the subscribers of a loop receive
 // them.
 type sharedBatches struct {
-	from  int64         // the cursor, or -1 for none
-	last  int64         // the id of the last message
-	plain dialect.Batch // for subscribers that see only the data
-	shown []shownBatch  // for the others
+	from     int64         // the cursor, or -1 for none
+	last     int64         // the id of the last message
+	plain    dialect.Batch // for subscribers that see only the data
+	shown    []shownBatch  // for the others
+	excluded []string      // the clients that messages exclude
 }
 
 // shownBatch is what the subscribers with one filter receive.
@@ -90,6 +92,8 @@ func (b *sharedBatches) reset(from int64, messages []*dialect.Message) {
 		b.last = messages[n-1].ID
 	}
 	b.plain.Reset(messages)
+	clear(b.excluded)
+	b.excluded = b.excluded[:0]
 	for i := range b.shown {
 		list := b.shown[i].batch.Messages
 		clear(list)
@@ -100,14 +104,29 @@ func (b *sharedBatches) reset(from int64, messages []*dialect.Message) {
 	}
 }
 
-// writeTo writes the messages to a subscriber whose cursor is b.from. differs says that some of the
-// messages may differ between subscribers.
-func (b *sharedBatches) writeTo(sub *Subscription, differs bool) {
-	if sub.filter == dataOnly || !differs {
-		sub.write(&b.plain, b.last)
+// noteExcluded notes which clients the messages, which are of the tail t, exclude.
+func (b *sharedBatches) noteExcluded(t *tail) {
+	if !t.excludes {
 		return
 	}
-	sub.writeAny(b.shownTo(sub), b.last)
+	for _, m := range b.plain.Messages {
+		if m.Envelope != nil && m.Envelope.Exclude != "" && !slices.Contains(b.excluded, m.Envelope.Exclude) {
+			b.excluded = append(b.excluded, m.Envelope.Exclude)
+		}
+	}
+}
+
+// writeTo writes the messages, which are of the tail t, to a subscriber whose cursor is b.from.
+func (b *sharedBatches) writeTo(sub *Subscription, t *tail) {
+	switch {
+	case len(b.excluded) > 0 && slices.Contains(b.excluded, sub.to.ClientID()):
+		shown := sub.Channel.appendShown(nil, b.plain.Messages, sub.filter, sub.to.ClientID())
+		sub.writeAny(&dialect.Batch{Messages: shown}, b.last)
+	case sub.filter == dataOnly || !t.differs:
+		sub.write(&b.plain, b.last)
+	default:
+		sub.writeAny(b.shownTo(sub), b.last)
+	}
 }
 
 // shownTo returns the messages as a subscriber that sees more than the data receives them.
@@ -120,7 +139,7 @@ func (b *sharedBatches) shownTo(sub *Subscription) *dialect.Batch {
 			b.shown = append(b.shown, shownBatch{})
 		}
 		s := &b.shown[i]
-		s.filter, s.batch.Messages = sub.filter, sub.Channel.appendShown(s.batch.Messages, b.plain.Messages, sub.filter)
+		s.filter, s.batch.Messages = sub.filter, sub.Channel.appendShown(s.batch.Messages, b.plain.Messages, sub.filter, "")
 	}
 	return &b.shown[i].batch
 }

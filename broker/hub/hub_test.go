@@ -151,6 +151,8 @@ func (r *recorder) Charge(written, unused int) {
 	r.written += written
 	r.unused += unused
 }
+
+func (r *recorder) ClientID() string { return "" }
 func (r *recorder) Gap(_ *Subscription, _, id int64) (hold bool) {
 	r.gaps = append(r.gaps, id)
 	return r.holdGaps

@@ -22,7 +22,8 @@ const maxFilters = 255
 // positionEvery is how many changes of a channel's state there are for one that all its state
 // subscribers receive, at least as an id. Otherwise the position of a subscriber with a narrow
 // prefix would stay until the store has dropped the messages after it, and a reconnect would find a
-// gap.
+// gap. It is also how many messages with an excluded client there are for one of which that client
+// receives the id.
 const positionEvery = 64
 
 // commonFilters are the filters without a prefix, by their indexes. Every channel with state
@@ -132,7 +133,8 @@ func (s *Subscription) writeShown(messages []*dialect.Message, n int) []*dialect
 	if i := slices.IndexFunc(messages[:n], isMarker); i > 0 {
 		n = i
 	}
-	s.writeAny(&dialect.Batch{Messages: s.Channel.appendShown(nil, messages[:n], s.filter)}, messages[n-1].ID)
+	shown := s.Channel.appendShown(nil, messages[:n], s.filter, s.to.ClientID())
+	s.writeAny(&dialect.Batch{Messages: shown}, messages[n-1].ID)
 	return messages[n:]
 }
 
@@ -143,12 +145,18 @@ func (s *Subscription) writeAny(b *dialect.Batch, last int64) {
 	}
 }
 
-// appendShown appends the messages as subscribers with a filter receive them.
-func (c *Channel) appendShown(list, messages []*dialect.Message, filter uint8) []*dialect.Message {
+// appendShown appends the messages as a client with a filter receives them. The client is "" for
+// one that no message excludes.
+func (c *Channel) appendShown(list, messages []*dialect.Message, filter uint8, client string) []*dialect.Message {
 	f := c.filter(filter)
 	list = slices.Grow(list, len(messages))
 	for _, m := range messages {
-		if m = m.Shown(f, c.hub.opts.Messages); m != nil {
+		if m.Excludes(client) {
+			m = m.ShownExcluded(f, c.hub.opts.Messages)
+		} else {
+			m = m.Shown(f, c.hub.opts.Messages)
+		}
+		if m != nil {
 			list = append(list, m)
 		}
 	}
@@ -220,7 +228,7 @@ func (c *Channel) StateSubscribers() int { return int(c.stateSubscribers.Load())
 func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 	if message, ok := state.ScanMessage(data); ok {
 		m := c.hub.opts.Messages.Message(c.Name, id, message.Data)
-		m.Envelope = &dialect.Envelope{By: message.By}
+		m.Envelope = c.envelope(message.By, message.Exclude)
 		return m
 	}
 	entry, err := state.DecodeEntry(data)
@@ -231,8 +239,10 @@ func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 	if entry != nil && entry.Data != nil {
 		m = c.hub.opts.Messages.Message(c.Name, id, entry.Data)
 	}
+	if entry != nil && (!entry.HasChanges() || entry.Exclude != "") {
+		m.Envelope = c.envelope(entry.By, entry.Exclude)
+	}
 	if entry != nil && !entry.HasChanges() {
-		m.Envelope = &dialect.Envelope{By: entry.By}
 		return m
 	}
 	m.Changes = &dialect.Changes{
@@ -240,6 +250,15 @@ func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 		Position: c.changes.Add(1)%positionEvery == 0,
 	}
 	return m
+}
+
+// envelope returns the Envelope of a message.
+func (c *Channel) envelope(by, exclude string) *dialect.Envelope {
+	e := &dialect.Envelope{By: by, Exclude: exclude}
+	if exclude != "" {
+		e.Position = c.excluded.Add(1)%positionEvery == 0
+	}
+	return e
 }
 
 // Follower receives all messages of a channel, in order. Its methods are called with the channel

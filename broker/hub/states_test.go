@@ -18,9 +18,12 @@ import (
 // reader is a subscriber that records the JSON of what it receives, in one string per message.
 type reader struct {
 	got        []string
+	client     string
 	backlogged bool
 	gap        func(s *Subscription) (hold bool) // nil means that Gap returns false
 }
+
+func (r *reader) ClientID() string { return r.client }
 
 func (r *reader) Backlogged() bool { return r.backlogged }
 func (r *reader) MayRead() bool    { return true }
@@ -56,11 +59,17 @@ func (r *reader) Write(b *dialect.Batch) {
 // read subscribes a reader with a filter.
 func (s *harness) read(filter state.Filter, after *int64) (*reader, *Subscription) {
 	s.t.Helper()
+	return s.readAs("", filter, after)
+}
+
+// readAs subscribes a reader of a client with a filter.
+func (s *harness) readAs(client string, filter state.Filter, after *int64) (*reader, *Subscription) {
+	s.t.Helper()
 	pos, err := s.Acquire(s.t.Context(), "a", after)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r, sub := &reader{}, new(Subscription)
+	r, sub := &reader{client: client}, new(Subscription)
 	s.do(func() {
 		if !filter.State {
 			s.Subscribe(sub, s.loop, r, pos)

@@ -22,6 +22,8 @@ const (
 
 // Subscriber is the connection of a subscription. All methods are called on its loop.
 type Subscriber interface {
+	// ClientID returns the id of the client, which messages may exclude.
+	ClientID() string
 	// Backlogged reports whether an earlier write has not been sent completely.
 	Backlogged() bool
 	// Write sends a batch and does not keep it. It may close the connection.
@@ -143,8 +145,8 @@ func (s *Subscription) writeOnce(messages []*dialect.Message) []*dialect.Message
 		return s.writeShown(messages, n)
 	}
 	batch, last := messages[:n], messages[n-1].ID
-	if s.filter == withAuthor && slices.ContainsFunc(batch, (*dialect.Message).Differs) {
-		batch = s.Channel.appendShown(nil, batch, s.filter)
+	if slices.ContainsFunc(batch, (*dialect.Message).Differs) {
+		batch = s.Channel.appendShown(nil, batch, s.filter, s.to.ClientID())
 	}
 	s.write(&dialect.Batch{Messages: batch}, last)
 	return messages[n:]

@@ -49,6 +49,7 @@ type tail struct {
 	lastMarker int64 // id of the channel's newest loss marker
 	bytes      int32 // of the messages
 	differs    bool  // some messages may differ between subscribers, see dialect.Message.Differs
+	excludes   bool  // some messages may exclude a client
 	idle       bool  // no message arrived since the last tick
 }
 
@@ -75,12 +76,12 @@ func search(messages []*dialect.Message, id int64) (i int, found bool) {
 
 // extend returns t with more appended, shortened at the front to the tail's limits.
 func (t *tail) extend(more []*dialect.Message) *tail {
-	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs}
+	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs, excludes: t.excludes}
 	next.messages = append(t.messages, more...) // no other tail reads beyond len(t.messages)
 	for _, m := range more {
 		next.bytes += int32(m.Size())
 		next.last = m.ID
-		next.differs = next.differs || m.Differs()
+		next.note(m)
 		if isMarker(m) {
 			next.lastMarker = m.ID
 		}
@@ -101,14 +102,20 @@ func (t *tail) extend(more []*dialect.Message) *tail {
 	return next
 }
 
+// note notes what the tail has to know of a message in it.
+func (t *tail) note(m *dialect.Message) {
+	t.differs = t.differs || m.Differs()
+	t.excludes = t.excludes || m.Envelope != nil && m.Envelope.Exclude != ""
+}
+
 // prepend returns t with the earlier messages added to the front. base is the id before the first
 // of them, and the last of them has the id t.base. ok is false if the result exceeds the tail's
 // limits.
 func (t *tail) prepend(base int64, earlier []*dialect.Message) (next *tail, ok bool) {
-	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs}
+	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs, excludes: t.excludes}
 	for _, m := range earlier {
 		next.bytes += int32(m.Size())
-		next.differs = next.differs || m.Differs()
+		next.note(m)
 	}
 	next.messages = slices.Concat(earlier, t.messages)
 	return next, len(next.messages) <= maxTailMessages && next.bytes <= maxTailBytes

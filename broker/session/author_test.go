@@ -180,3 +180,39 @@ func TestAuthorAlias(t *testing.T) {
 		t.Errorf("the history is %s", got)
 	}
 }
+
+// TestNoEcho checks that a client that publishes without an echo does not receive its message, live
+// and when it resumes, and that others and histories do. It receives its changes of fields.
+func TestNoEcho(t *testing.T) {
+	h, _ := newAuthors(t)
+	bob, desk, tab := h.connectUser("tab", "bob|chat:1=state"), h.connectUser("desk", "amy"), h.connectUser("tab", "amy|chat:1=state")
+	for _, d := range []*device{bob, tab} {
+		d.expect("subscribed state", `{"type":"subscribe","channel":"chat:1","state":true}`)
+	}
+	desk.expect("subscribed", `{"type":"subscribe","channel":"chat:1"}`)
+	first := desk.expect("message published", `{"type":"publish","channel":"chat:1","data":1,"echo":true}`)[0]
+	desk.expect("published", `{"type":"publish","channel":"chat:1","data":2,"echo":false}`)
+	desk.expect("published", `{"type":"publish","channel":"chat:1","data":3,"set":{"x":1},"echo":false}`)
+	for _, d := range []*device{bob, tab} { // tab is another client of the user
+		events := d.received()
+		if types(events) != "message message message" || string(events[2].Data) != "3" || string(events[2].Set["x"]) != "1" {
+			t.Errorf("%s receives %+v", d.client, events)
+		}
+	}
+	events := tab.expect("message published", `{"type":"publish","channel":"chat:1","data":4,"set":{"x":2},"echo":false}`)
+	if m := events[0]; m.Data != nil || string(m.Set["x"]) != "2" || m.By != "amy/tab" {
+		t.Errorf("its changes are %+v", m)
+	}
+	if events := desk.received(); types(events) != "message" || string(events[0].Data) != "4" {
+		t.Errorf("another client of the user receives %+v", events)
+	}
+	if got, want := desk.authors("chat:1"), "1=amy/desk 2=amy/desk 3=amy/desk 4=amy/tab"; got != want {
+		t.Errorf("the history is %s, want %s", got, want)
+	}
+	desk.expect("unsubscribed", `{"type":"unsubscribe","channel":"chat:1"}`)
+	events = desk.expect("subscribed message", `{"type":"subscribe","channel":"chat:1","after":%d}`, *first.ID)
+	if string(events[1].Data) != "4" {
+		t.Errorf("a resuming client receives %+v", events)
+	}
+	desk.expect("error:bad_request", `{"type":"publish","channel":"chat:1","data":1,"echo":"no"}`)
+}

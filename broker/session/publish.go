@@ -49,7 +49,7 @@ func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	message := state.Entry{By: s.client, Data: data}
+	message := state.Entry{By: s.client, Exclude: s.excludeOf(req), Data: data}
 	p := Publication{
 		Channel: req.Channel, Data: message.Encode(), Key: key, Durable: isDurable(req),
 		ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0,
@@ -61,6 +61,16 @@ func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 		err = s.countPublished(p.Channel, r, err)
 		s.answerPublished(ref, p.Channel, r, err)
 	})
+}
+
+// excludeOf returns the client that does not receive a publish: the client itself if it wants no
+// echo, otherwise none. It cannot exclude others, since it could hide its messages from a
+// moderator.
+func (s *Session) excludeOf(req wire.Request) string {
+	if req.StateRequest != nil && req.Echo != nil && !*req.Echo {
+		return s.client
+	}
+	return ""
 }
 
 // isDurable reports whether a publish waits for a replica.

@@ -121,6 +121,9 @@ func (s *Session) reply(e wire.Event) {
 	s.send(e)
 }
 
+// ClientID implements hub.Subscriber.
+func (s *Session) ClientID() string { return s.client }
+
 // Backlogged implements hub.Subscriber and presence.Watcher.
 func (s *Session) Backlogged() bool { return s.conn.Backlogged() }
 

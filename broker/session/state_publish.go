@@ -93,6 +93,9 @@ func (s *Session) buildUpdate(req wire.Request) (*state.Update, error) {
 	if refusal, ok := errors.AsType[*wire.Error](err); ok && refusal.Code == wire.Forbidden {
 		o.Metrics.Refused(namespace.Write.String())
 	}
+	if err == nil && data != nil {
+		u.Exclude = s.excludeOf(req)
+	}
 	return u, err
 }
 

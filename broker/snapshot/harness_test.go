@@ -182,6 +182,7 @@ func (s *server) do(f func()) {
 // sink is a subscriber that ignores what it receives.
 type sink struct{}
 
+func (sink) ClientID() string                                { return "" }
 func (sink) Backlogged() bool                                { return false }
 func (sink) MayRead() bool                                   { return true }
 func (sink) Charge(int, int)                                 {}

@@ -29,6 +29,9 @@ type Push struct {
 	TTL         time.Duration // queues are kept for at least this time; of a change, the lease of the fields
 	NotifyAfter time.Duration // the backend receives an event if no device has acknowledged the message by then
 	First       bool          // the first acknowledgement withdraws the message from the user's other devices
+	// Exclude is the id of a client that does not receive the message, for channels, users and All.
+	// Zero means none.
+	Exclude string
 
 	// The change of fields. All changes of a push apply, or none does.
 	Set    map[string]any    // new values, encoded as JSON
@@ -63,6 +66,7 @@ func (p Push) MarshalJSON() ([]byte, error) {
 		TTL         float64           `json:"ttl,omitempty"`
 		NotifyAfter float64           `json:"notify_after,omitempty"`
 		First       bool              `json:"first,omitempty"`
+		Exclude     string            `json:"exclude,omitempty"`
 		Set         map[string]any    `json:"set,omitempty"`
 		Del         []string          `json:"del,omitempty"`
 		Add         map[string]any    `json:"add,omitempty"`
@@ -72,7 +76,7 @@ func (p Push) MarshalJSON() ([]byte, error) {
 		Own         *bool             `json:"own,omitempty"`
 	}{
 		p.Channel, p.Channels, p.User, p.Users, p.Client, p.Clients, p.All,
-		p.Data, p.Key, p.Durable, p.TTL.Seconds(), p.NotifyAfter.Seconds(), p.First,
+		p.Data, p.Key, p.Durable, p.TTL.Seconds(), p.NotifyAfter.Seconds(), p.First, p.Exclude,
 		p.Set, p.Del, p.Add, p.Touch, p.If, p.Of, nil,
 	}
 	if p.Disown {

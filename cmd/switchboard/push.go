@@ -19,7 +19,7 @@ import (
 type pushFlags struct {
 	channels, users, clients []string
 	all                      bool
-	file, key                string
+	file, key, exclude       string
 	text, lines              bool
 	durable, first           bool
 	ttl, notifyAfter         time.Duration
@@ -60,6 +60,7 @@ targets, each accepts or refuses the push on its own: the exit code is that of t
 	flags.StringVar(&f.key, "key", "", "idempotency `key`: the same key to the same target within 10 minutes is stored once")
 	flags.BoolVar(&f.durable, "durable", false, "accept only when a replica of Redis has the message")
 	flags.BoolVar(&f.first, "first", false, "the first acknowledgement withdraws the message from the user's other devices")
+	flags.StringVar(&f.exclude, "exclude", "", "the `client` that does not receive the message, like alice/phone")
 	flags.DurationVar(&f.ttl, "ttl", 0, "how long queues are kept at least; of fields, their lease")
 	flags.DurationVar(&f.notifyAfter, "notify-after", 0, "your backend receives an event if no device acknowledges in time")
 	addChangeFlags(c, &f.change)
@@ -80,7 +81,7 @@ func addChangeFlags(c *cobra.Command, to *change) {
 func (a *app) push(ctx context.Context, sb *backend.Client, f pushFlags, args []string) error {
 	f.change.text = f.text
 	p := backend.Push{
-		Key: f.key, Durable: f.durable, First: f.first, TTL: f.ttl, NotifyAfter: f.notifyAfter, All: f.all,
+		Key: f.key, Durable: f.durable, First: f.first, TTL: f.ttl, NotifyAfter: f.notifyAfter, All: f.all, Exclude: f.exclude,
 	}
 	if len(f.channels)+len(f.users)+len(f.clients) == 0 && !f.all {
 		if len(args) == 0 {

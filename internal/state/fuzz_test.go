@@ -153,7 +153,7 @@ func FuzzScanEntry(f *testing.F) {
 			t.Fatalf("%q is %+v, want %+v: %v", text, *got, want, err)
 		}
 		if m, ok := ScanMessage(append([]byte{EntryMark}, text...)); ok &&
-			(err != nil || want.HasChanges() || want.Exclude != "" || want.Erase != 0 || want.Erased != 0 || m.By != want.By || !bytes.Equal(m.Data, want.Data)) {
+			(err != nil || want.HasChanges() || m.Exclude != want.Exclude || want.Erase != 0 || want.Erased != 0 || m.By != want.By || !bytes.Equal(m.Data, want.Data)) {
 			t.Fatalf("%q is the message %+v, want %+v: %v", text, m, want, err)
 		}
 		if err != nil {

@@ -25,8 +25,9 @@ func scanEntry(e *Entry, text []byte) bool {
 
 // Message is an entry that changes no fields: the message of a client, in most cases.
 type Message struct {
-	By   string // Entry.By
-	Data []byte // Entry.Data; shares the memory of the text, not nil
+	By      string // Entry.By
+	Exclude string // Entry.Exclude
+	Data    []byte // Entry.Data; shares the memory of the text, not nil
 }
 
 // ScanMessage decodes the data of a message with an Entry, if it is written as usual, has Data and
@@ -45,6 +46,8 @@ func ScanMessage(data []byte) (m Message, ok bool) {
 		switch string(name) {
 		case "by":
 			ok = scanText(&s, &m.By)
+		case "exclude":
+			ok = scanText(&s, &m.Exclude)
 		case "from":
 			_, ok = s.Text()
 		case "data":

@@ -191,7 +191,7 @@ func ShowStored(id int64, data []byte, filter Filter) (s wire.Stored, ok bool, e
 	s = wire.Stored{ID: id, Data: e.Data, StateEvent: e.showChanges(filter)}
 	s.By = e.showBy(filter, s.StateEvent)
 	if filter.Hidden {
-		s.From = e.From
+		s.From, s.Exclude = e.From, e.Exclude
 	}
 	return s, s.Data != nil || s.StateEvent != nil, nil
 }

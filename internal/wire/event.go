@@ -68,6 +68,8 @@ type Stored struct {
 	// From is the id of the client that published the message, if By is not that id. Only the backend
 	// receives it.
 	From string `json:"from,omitempty"`
+	// Exclude is the id of the client that did not receive the message. Only the backend receives it.
+	Exclude string `json:"exclude,omitempty"`
 
 	*StateEvent // the changes of the state; nil if there are none, or the request does not ask for them
 }

@@ -116,6 +116,8 @@ type StateRequest struct {
 	Key    string    `json:"key,omitempty"` // idempotency key of a publish
 	// Durable, of a publish, asks for an answer after a replica has the message.
 	Durable bool `json:"durable,omitempty"`
+	// Echo, of a publish, is false if the client itself does not receive the message. Nil means true.
+	Echo *bool `json:"echo,omitempty"`
 }
 
 // Selector selects fields: true selects all fields, a string those that begin with it.

@@ -12,7 +12,7 @@ var coreSteps = []step{
 	{op: "push", body: `{"channel":"news","data":{"title":"hi"}}`, save: "id=results.0.id"},
 	{op: "push", body: `{"channels":["news","a b"],"data":1,"key":"k1"}`, whole: true},
 	{op: "push", body: `{"channels":["news"],"data":1,"key":"k1"}`},
-	{op: "push", body: `{"user":"alice","data":{"badge":3},"ttl":86400,"first":true}`},
+	{op: "push", body: `{"user":"alice","data":{"badge":3},"ttl":86400,"first":true,"exclude":"alice/desk"}`},
 	{op: "push", body: `{"users":["alice","bob"],"data":{"badge":3}}`},
 	{op: "push", body: `{"client":"alice/phone","data":null}`},
 	{op: "push", body: `{"clients":["alice/phone","c-1"],"data":"x","durable":false}`},
@@ -33,7 +33,7 @@ var coreSteps = []step{
 
 	{op: "pushBatch", body: `{"messages":[{"channel":"news","data":1},{"channel":"room-7","add":{"moves":1}},{"user":"unknown","data":1}]}`},
 	{op: "pushBatch", body: `{"messages":[{"channel":"news","data":1,"key":"k3"},{"channel":"news","data":1,"key":"k4"}]}`},
-	{op: "pushBatch", body: `{"messages":[{"channels":["news"],"data":1,"key":"k2","durable":false},{"users":["alice"],"data":1,"ttl":60,"first":true},` +
+	{op: "pushBatch", body: `{"messages":[{"channels":["news"],"data":1,"key":"k2","durable":false},{"users":["alice"],"data":1,"ttl":60,"first":true,"exclude":"alice/desk"},` +
 		`{"client":"alice/phone","data":1},{"clients":["alice/phone"],"data":1},{"all":true,"data":1},` +
 		`{"channel":"room-9","set":{"a":1,"b":1},"of":{"b":"a"},"if":{"a":0},"own":false},{"channel":"room-9","touch":["a"],"ttl":60},{"channel":"room-9","del":["a"]}]}`},
 	{op: "pushBatch", whole: true, body: `{"messages":[{"channel":"room-7","set":{"turn":1},"if":{"turn":0}},{"channels":["a b"],"data":1}]}`},

@@ -65,7 +65,7 @@ func scanMember(r *wire.Request, name string, s *payload.Scanner) (ok bool) {
 		r.Data, ok = copyOf(s)
 	case "method":
 		r.Method, ok = textOf(s)
-	case "state", "held", "key", "durable":
+	case "state", "held", "key", "durable", "echo":
 		ok = scanStateRequest(r, name, s)
 	default:
 		ok = scanChange(r, name, s)
@@ -88,6 +88,10 @@ func scanStateRequest(r *wire.Request, name string, s *payload.Scanner) (ok bool
 		r.Key, ok = textOf(s)
 	case "durable":
 		r.Durable, ok = s.Bool()
+	case "echo":
+		var echo bool
+		echo, ok = s.Bool()
+		r.Echo = &echo
 	}
 	return ok
 }

@@ -9,6 +9,8 @@ export interface PublishOptions {
   key?: string | true;
   /** Answers after a replica of the store has the message. */
   durable?: boolean;
+  /** false: this client does not receive the message itself, live or when it resumes. */
+  echo?: boolean;
   /** The longest wait for the answer in ms; 0 for no limit. Absent: that of the Switchboard. */
   timeout?: number;
 }

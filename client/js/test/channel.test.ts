@@ -115,6 +115,22 @@ test("a refused subscription ends, a refusal for now is repeated", async () => {
   assert.deepEqual(await again, { id: 10, recovered: true });
 });
 
+test("a message has its author, and one without data only moves the position", async () => {
+  const { sb, socket } = await connected();
+  const { channel } = await subscribed(sb);
+  const authors: unknown[] = [];
+  channel.on("message", (data, { by }) => authors.push([data, by]));
+  socket.receive({ ...message(11), by: "amy/phone" }, { type: "message", channel: "c", id: 12 }, message(13));
+  await settle();
+  assert.deepEqual(
+    authors.map((one) => (one as unknown[])[1]),
+    ["amy/phone", undefined],
+  );
+  assert.equal(channel.position, 13);
+  void channel.publish("hi", { echo: false });
+  assert.equal(socket.take("publish").echo, false);
+});
+
 test("the broker can end a subscription", async () => {
   const { sb, socket } = await connected();
   const { channel, seen } = await subscribed(sb);

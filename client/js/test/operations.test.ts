@@ -23,14 +23,14 @@ const calls: Omit<Calls<Backend>, "call"> = {
   push: [
     ...targets.map((target): [Push] => [{ ...target, data }]),
     [{ channel: "c", data, key: "k", ...change }],
-    [{ user: "u", data, notify_after: 1, first: true }],
+    [{ user: "u", data, notify_after: 1, first: true, exclude: "u/c" }],
   ],
   batch: [
     [targets.map((target) => ({ ...target, data }))],
     [[{ channel: "c", data, key: "k", ...change }]],
     [
       [
-        { user: "u", data, notify_after: 1, first: true, key: "k" },
+        { user: "u", data, notify_after: 1, first: true, exclude: "u/c", key: "k" },
         { user: "u", data },
       ],
     ],

@@ -9,9 +9,16 @@ export interface ChannelInfo {
     /** An instance did not answer: the numbers are lower bounds. */
     partial?: boolean;
 }
+/** A message of a history, as only the backend sees it. */
+export interface StoredMessage extends Stored {
+    /** The id of the client that published it, if `by` is not that id. */
+    from?: string;
+    /** The id of the client that does not receive it. */
+    exclude?: string;
+}
 export interface HistoryPage {
     channel: string;
-    messages: Stored[];
+    messages: StoredMessage[];
     more: boolean;
     recovered: boolean;
     /** The position after the page: the next `after`. */

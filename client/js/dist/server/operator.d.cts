@@ -1,4 +1,5 @@
-import type { Json, Stored } from "../wire.cjs";
+import type { Json } from "../wire.cjs";
+import type { StoredMessage } from "./answers.cjs";
 export type Scope = "push" | "read" | "admin";
 /** The instance that answers, and what the key of the call may do. */
 export interface SelfInfo {
@@ -47,7 +48,7 @@ export interface ServerStats {
 /** Messages that wait for a client, the oldest first. */
 export interface QueuePage {
     client: string;
-    messages: Stored[];
+    messages: StoredMessage[];
     /** The next `after`. */
     id: number;
     more: boolean;

@@ -11,9 +11,17 @@ export interface ChannelInfo {
   partial?: boolean;
 }
 
+/** A message of a history, as only the backend sees it. */
+export interface StoredMessage extends Stored {
+  /** The id of the client that published it, if `by` is not that id. */
+  from?: string;
+  /** The id of the client that does not receive it. */
+  exclude?: string;
+}
+
 export interface HistoryPage {
   channel: string;
-  messages: Stored[];
+  messages: StoredMessage[];
   more: boolean;
   recovered: boolean;
   /** The position after the page: the next `after`. */

@@ -11,6 +11,7 @@ export type {
   PresencePage,
   ServerInfo,
   StoredFields,
+  StoredMessage,
   UserInfo,
   UserClient,
 } from "./answers.js";

@@ -1,4 +1,5 @@
-import type { Json, Stored } from "../wire.js";
+import type { Json } from "../wire.js";
+import type { StoredMessage } from "./answers.js";
 
 export type Scope = "push" | "read" | "admin";
 
@@ -49,7 +50,7 @@ export interface ServerStats {
 /** Messages that wait for a client, the oldest first. */
 export interface QueuePage {
   client: string;
-  messages: Stored[];
+  messages: StoredMessage[];
   /** The next `after`. */
   id: number;
   more: boolean;

@@ -13,7 +13,7 @@ export type Target =
 
 /** A push: data for a target, or a change of the fields of channels. */
 export type Push = Target &
-  Omit<Change, "timeout" | "key" | "if"> & {
+  Omit<Change, "timeout" | "key" | "if" | "echo"> & {
     data?: Json;
     /**
      * The same key to the same target within 10 min returns the first id. With a key, a failed call
@@ -29,6 +29,8 @@ export type Push = Target &
      * acknowledged it.
      */
     notify_after?: number;
+    /** Of channels, users and all: the id of a client that does not receive the message. */
+    exclude?: string;
     /** Of users: the first acknowledgement withdraws it from the other devices. */
     first?: boolean;
   };
