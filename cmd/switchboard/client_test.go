@@ -113,7 +113,7 @@ publish news 4
 			t.Errorf("%s is missing in\n%s", w, &rest)
 		}
 	}
-	if out := b.ok(t, "history", "news"); strings.Count(out, "\n") != 3 || !strings.Contains(out, "\t\"two words\"\n") {
+	if out := b.ok(t, "history", "news"); strings.Count(out, "\n") != 3 || !strings.Contains(out, "\t\"two words\"\tby alice/phone\n") {
 		t.Errorf("the channel has %q", out)
 	}
 }
