@@ -16,4 +16,10 @@
 //	ix_l_{NAME}:LIST  ZSET  ids by score
 //	ix_d_{NAME}       ZSET  ids by the time at which they are due, Unix ms
 //	ix_t_{NAME}       ZSET  removed ids by the time of the removal, Unix ms
+//	ix_p_{NAME}       HASH  taker -> list and id of the reserved place, see Search
+//	ix_pe_{NAME}      ZSET  takers by the end of the reservation, Unix ms
+//	ix_pn_{NAME}      HASH  id -> number of reservations; and the places of documents in ix_pm_
+//	ix_pm_{NAME}:LIST ZSET  ids of documents that are being made, by time, Unix ms
+//
+// The last four end an hour after the last search.
 package index

@@ -35,6 +35,8 @@ type Index interface {
 	// Done ends leases. It makes the id of each task due again after the time of the task, or removes
 	// it from the due list if the time is 0. An id that was scheduled or taken again stays as it is.
 	Done(ctx context.Context, next map[Task]time.Duration) error
+	// Find gives a taker a place of a document, see [Search].
+	Find(ctx context.Context, s Search) (Found, error)
 	// Sweep forgets removed ids that are older than TombstoneAge, at most n.
 	Sweep(ctx context.Context, n int) error
 }

@@ -24,6 +24,7 @@ type Memory struct {
 	due     map[string]int64 // Unix ms
 	order   btree.BTreeG[position]
 	removed map[string]tombstone
+	places  places
 }
 
 type tombstone struct {
@@ -39,7 +40,7 @@ func before(a, b position) bool {
 func NewMemory() *Memory {
 	return &Memory{
 		cards: map[string]Card{}, lists: map[string]*btree.BTreeG[position]{},
-		due: map[string]int64{}, order: *btree.NewBTreeG(before), removed: map[string]tombstone{},
+		due: map[string]int64{}, order: *btree.NewBTreeG(before), removed: map[string]tombstone{}, places: newPlaces(),
 	}
 }
 
@@ -76,6 +77,7 @@ func (m *Memory) putLocked(c Card) {
 		m.removed[c.ID] = tombstone{c.Version, time.Now()}
 		return
 	}
+	m.places.entered(&c, old.Lists)
 	c.Lists, c.Data = maps.Clone(c.Lists), slices.Clone(c.Data)
 	m.cards[c.ID] = c
 	for list, score := range c.Lists {

@@ -16,7 +16,7 @@ import (
 var luaFiles embed.FS
 
 var (
-	putScript      = redispipe.MustScript(luaFiles, "put")
+	putScript      = redispipe.MustScript(luaFiles, "put", "reservations")
 	getScript      = redispipe.MustScript(luaFiles, "get")
 	versionsScript = redispipe.MustScript(luaFiles, "versions")
 	listScript     = redispipe.MustScript(luaFiles, "list")
@@ -25,6 +25,7 @@ var (
 	takeScript     = redispipe.MustScript(luaFiles, "take")
 	doneScript     = redispipe.MustScript(luaFiles, "done")
 	sweepScript    = redispipe.MustScript(luaFiles, "sweep")
+	findScript     = &redispipe.BatchScript{Script: redispipe.MustScript(luaFiles, "find", "reservations")}
 )
 
 var _ Index = (*Redis)(nil)
@@ -32,14 +33,19 @@ var _ Index = (*Redis)(nil)
 // Redis is an [Index] that processes share. Each call is one script in the index's slot.
 type Redis struct {
 	pipe *redispipe.Pipe
-	// The names of the keys. lists is the prefix of those of the lists.
-	cards, due, removed, lists string
+	// The names of the keys. lists and making are prefixes of those of lists.
+	cards, due, removed, lists              string
+	reserved, reservedEnds, numbers, making string
 }
 
 // NewRedis returns the index with a name. prefix is the prefix of all keys.
 func NewRedis(pipe *redispipe.Pipe, prefix, name string) *Redis {
 	tag := "{" + name + "}"
-	return &Redis{pipe, prefix + "ix_" + tag, prefix + "ix_d_" + tag, prefix + "ix_t_" + tag, prefix + "ix_l_" + tag + ":"}
+	return &Redis{
+		pipe:  pipe,
+		cards: prefix + "ix_" + tag, due: prefix + "ix_d_" + tag, removed: prefix + "ix_t_" + tag, lists: prefix + "ix_l_" + tag + ":",
+		reserved: prefix + "ix_p_" + tag, reservedEnds: prefix + "ix_pe_" + tag, numbers: prefix + "ix_pn_" + tag, making: prefix + "ix_pm_" + tag + ":",
+	}
 }
 
 // Put implements Index.
@@ -58,7 +64,8 @@ func (r *Redis) Put(ctx context.Context, cards ...Card) error {
 		slices.Sort(lists)
 		args = append(args, c.ID, c.Version, strings.Join(lists, "\n"), c.Data)
 	}
-	_, err := r.pipe.Eval(ctx, putScript, []string{r.cards, r.removed, r.lists}, args...)
+	keys := []string{r.cards, r.removed, r.lists, r.reserved, r.reservedEnds, r.numbers, r.making}
+	_, err := r.pipe.Eval(ctx, putScript, keys, args...)
 	return err
 }
 
@@ -216,6 +223,31 @@ func (r *Redis) Done(ctx context.Context, next map[Task]time.Duration) error {
 	}
 	_, err := r.pipe.Eval(ctx, doneScript, []string{r.due}, args...)
 	return err
+}
+
+// Find implements Index. Calls at the same time share a run of the script.
+func (r *Redis) Find(ctx context.Context, s Search) (Found, error) {
+	if err := s.check(); err != nil {
+		return Found{}, err
+	}
+	answer := r.pipe.EvalEach(ctx, redispipe.Target{
+		Script: findScript, Keys: []string{r.lists, r.due, r.reserved, r.reservedEnds, r.numbers, r.making},
+		Args: []any{
+			s.List, s.Taker, strings.Join(s.Not, " "), s.New, s.Places, strings.Join(s.Lists, " "), s.Due.Milliseconds(), s.Lease.Milliseconds(),
+		},
+	})[0]
+	if answer.Err != nil {
+		return Found{}, answer.Err
+	}
+	words, _ := answer.Value.([]any)
+	if len(words) != 3 {
+		return Found{}, fmt.Errorf("index: unexpected reply of find: %v", answer.Value)
+	}
+	var f Found
+	f.ID, _ = words[0].(string)
+	f.Made, _ = words[1].(string)
+	f.First = words[2] == int64(1)
+	return f, nil
 }
 
 // Sweep implements Index.

@@ -101,6 +101,12 @@ func (i countedIndex) Count(ctx context.Context, lists ...string) ([]int, error)
 	return i.Index.Count(ctx, lists...)
 }
 
+// Find implements index.Index.
+func (i countedIndex) Find(ctx context.Context, s index.Search) (index.Found, error) {
+	i.cost.lists.Add(1)
+	return i.Index.Find(ctx, s)
+}
+
 // Schedule implements index.Index.
 func (i countedIndex) Schedule(ctx context.Context, in time.Duration, ids ...string) error {
 	i.cost.lists.Add(1)

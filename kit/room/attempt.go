@@ -57,7 +57,7 @@ func (r *Rooms) apply(ctx context.Context, a Actor, id string, u *state.Update) 
 		})
 	}
 	if err == nil {
-		r.pending.add(id)
+		r.pending.add(id, !a.placed)
 	}
 	return result, err
 }

@@ -122,7 +122,7 @@ const (
 const (
 	listEmpty = "empty" // rooms without members, by the time since which they are empty
 	openLists = "open"  // joinable rooms of a lobby, by creation: open/LOBBY
-	waitLists = "wait"  // joinable rooms that have not started, by creation: wait/LOBBY
+	waitLists = "wait"  // joinable rooms that have not started, by creation: wait/LOBBY; see also index.PlacesList
 	userLists = "user"  // rooms of a user, by the time of the join: user/USER
 	fillLists = "fill"  // rooms of a mode with a number of members: fill/MODE/MEMBERS
 )
@@ -158,12 +158,24 @@ func (s *Snapshot) lists(c *Card) map[string]int64 {
 	if c.joinable() {
 		for _, lobby := range lobbies(doc) {
 			lists[openLists+"/"+lobby] = doc.Created
-			if doc.Status == Waiting {
-				lists[waitLists+"/"+lobby] = doc.Created
+		}
+		if doc.Status == Waiting {
+			for _, list := range waitingLists(doc) {
+				lists[list] = doc.Created
 			}
+			lists[index.PlacesList] = int64(c.Free())
 		}
 	}
 	return lists
+}
+
+// waitingLists returns the lists of a room that quick joins fill.
+func waitingLists(doc *Room) []string {
+	list := lobbies(doc)
+	for i := range list {
+		list[i] = waitLists + "/" + list[i]
+	}
+	return list
 }
 
 func userList(user string) string { return userLists + "/" + short(state.Escape(user)) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/client"
 	"switchboard/internal/wire"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
@@ -68,6 +69,10 @@ func TestCosts(t *testing.T) {
 	call := func(method string, data object) func() error {
 		return func() error { return amy.Call(ctx, method, data, nil) }
 	}
+	yan, zoe := w.At(0).Connect(t, "yan", nil), w.At(0).Connect(t, "zoe", nil)
+	quick := func(c *client.Client) func() error {
+		return func() error { return c.Call(ctx, "room.quick", object{"mode": "racing"}, nil) }
+	}
 	in := func(id string) object { return object{"room": id} }
 	ignore := func(_ any, err error) error { return err }
 	w.prepare("new")
@@ -81,6 +86,8 @@ func TestCosts(t *testing.T) {
 		code wire.ErrorCode
 	}{
 		{"get", call("room.get", in("new")), ""},
+		{"quick join: a new room", quick(yan), ""},
+		{"quick join", quick(zoe), ""},
 		{"create", call("room.create", object{"id": "created", "mode": "battle"}), ""},
 		{"join", call("room.join", in("new")), ""},
 		{"join: a reserved place, or another device", call("room.join", in("held")), ""},

@@ -29,7 +29,7 @@ const (
 // code. Without a client it is Reserve for one user. A client that is not connected is not_found.
 func (r *Rooms) JoinFor(ctx context.Context, id string, q JoinForRequest) (j Joined, err error) {
 	if q.Client == "" {
-		return r.reserveOne(ctx, id, q)
+		return r.reserveOne(ctx, Backend, id, q)
 	}
 	if err := checkUser(q.User); err != nil {
 		return Joined{}, err
@@ -53,8 +53,8 @@ func (r *Rooms) callClient(ctx context.Context, user, name, call string, in any,
 }
 
 // reserveOne is Reserve for one user.
-func (r *Rooms) reserveOne(ctx context.Context, id string, q JoinForRequest) (Joined, error) {
-	done, err := r.Reserve(ctx, id, ReserveRequest{Users: []string{q.User}, TTL: q.TTL})
+func (r *Rooms) reserveOne(ctx context.Context, a Actor, id string, q JoinForRequest) (Joined, error) {
+	done, err := r.reserve(ctx, a, id, ReserveRequest{Users: []string{q.User}, TTL: q.TTL})
 	if err != nil {
 		return Joined{}, err
 	}

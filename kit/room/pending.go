@@ -28,6 +28,9 @@ type pending struct {
 	mu    sync.Mutex           // guards the fields below
 	rooms map[string]struct{}  // whose cards are yet to be computed
 	notes map[string]time.Time // when a room was noted on the due list
+	// others is set if one of the rooms was changed in a way that no search counts, and taken if one
+	// of those whose cards are being computed was.
+	others, taken bool
 }
 
 func newPending() pending {
@@ -37,10 +40,11 @@ func newPending() pending {
 	}
 }
 
-// add adds a room that has changed.
-func (p *pending) add(id string) {
+// add adds a room that has changed. other means that no search counts the change.
+func (p *pending) add(id string, other bool) {
 	p.mu.Lock()
 	p.rooms[id] = struct{}{}
+	p.others = p.others || other
 	p.mu.Unlock()
 	select {
 	case p.changed <- struct{}{}:
@@ -55,7 +59,22 @@ func (p *pending) take() []string {
 	maps.DeleteFunc(p.notes, func(_ string, at time.Time) bool { return time.Since(at) >= noteFor })
 	ids := slices.Collect(maps.Keys(p.rooms))
 	clear(p.rooms)
+	p.others, p.taken = false, p.others
 	return ids
+}
+
+// done records that the cards of the rooms that take returned are computed.
+func (p *pending) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken = false
+}
+
+// hasOthers reports whether a search has to wait for cards.
+func (p *pending) hasOthers() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.others || p.taken
 }
 
 // isNoted reports whether the due list has a note about the room that no round can have taken.
@@ -95,7 +114,7 @@ func (r *Rooms) Settle(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-r.pending.turn }()
+	defer func() { r.pending.done(); <-r.pending.turn }()
 	// Other operations have changed some of the rooms: the end of this one must not end the work.
 	ctx = context.WithoutCancel(ctx)
 	for ids := range slices.Chunk(r.pending.take(), pendingBatch) {
@@ -105,6 +124,15 @@ func (r *Rooms) Settle(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// settleOthers is Settle for a search of a place. It does nothing if only quick joins have changed
+// rooms: the search counts them.
+func (r *Rooms) settleOthers(ctx context.Context) error {
+	if !r.pending.hasOthers() {
+		return nil
+	}
+	return r.Settle(ctx)
 }
 
 // settle calls Settle soon after a room has changed, until ctx ends.

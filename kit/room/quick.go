@@ -1,12 +1,14 @@
 package room
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"slices"
-	"strconv"
+	"strings"
+	"time"
 
 	"switchboard/internal/wire"
 	"switchboard/kit/index"
@@ -24,20 +26,25 @@ type QuickRequest struct {
 	Data       json.RawMessage `json:"data,omitempty"`
 }
 
-// Bounds of a quick join.
 const (
-	quickRooms = 5 // the oldest open rooms, of which one is chosen by chance
-	quickTries = 8 // rooms that may be full before a new one is made
+	// quickTries is how many rooms may refuse a quick join before it makes one of its own.
+	quickTries = 8
+	// quickLease is how long a place is kept for a quick join. If its server dies in between, another
+	// player gets the place then.
+	quickLease = 5 * time.Second
 )
 
 // Quick makes the user of a connection a member of an open public room of a mode that has not
-// started, or of a new one. It chooses one of the oldest by chance, so that users that come at once
-// do not all try the same. The errors are those of Create.
+// started, or of a new one. Users that come at once, on any number of brokers, are sent to
+// different places of the same rooms, the oldest first: see [index.Search]. A new room is filled
+// while it is being made. The errors are those of Create.
 func (r *Rooms) Quick(ctx context.Context, a Actor, q QuickRequest) (Joined, error) {
 	if a.isBackend() {
 		return Joined{}, wire.Errorf(wire.BadRequest, "the backend joins for a client")
 	}
+	a.placed = true
 	return r.quick(ctx, q, entrance{
+		user: a.User,
 		join: func(id string) (Joined, error) { return r.Join(ctx, a, JoinRequest{Room: id, Nickname: q.Nickname}) },
 		create: func(n CreateRequest) (Joined, error) {
 			n.Nickname = q.Nickname
@@ -49,39 +56,76 @@ func (r *Rooms) Quick(ctx context.Context, a Actor, q QuickRequest) (Joined, err
 
 // entrance is how the user of a quick join enters a room that exists, and one that it makes.
 type entrance struct {
+	user   string
 	join   func(id string) (Joined, error)
 	create func(CreateRequest) (Joined, error)
 }
 
-// quick enters one of the oldest open rooms, or a new one.
+// quick enters an open room, or a new one.
 func (r *Rooms) quick(ctx context.Context, q QuickRequest, e entrance) (Joined, error) {
-	if _, found := r.opts.Modes[q.Mode]; !found {
+	mode, found := r.opts.Modes[q.Mode]
+	if !found {
 		return Joined{}, r.unknownMode(q.Mode)
 	}
-	doc := Room{Name: q.Name, Region: q.Region, AppVersion: q.AppVersion, Data: q.Data}
-	if err := doc.check(); err != nil {
+	doc := Room{Mode: q.Mode, Name: q.Name, Region: q.Region, AppVersion: q.AppVersion, Data: q.Data}
+	if err := cmp.Or(doc.check(), checkText("nickname", q.Nickname, maxNickname)); err != nil {
 		return Joined{}, err
 	}
-	if err := r.Settle(ctx); err != nil {
-		return Joined{}, err
+	create := CreateRequest{Mode: q.Mode, Region: q.Region, Name: q.Name, AppVersion: q.AppVersion, Data: q.Data}
+	s := index.Search{
+		List: waitLists + "/" + lobbyName(q.Mode, q.Region), Taker: userList(e.user),
+		Places: mode.Capacity, Lists: waitingLists(&doc), Due: dueAfter, Lease: quickLease,
 	}
-	in := index.Query{List: waitLists + "/" + lobbyName(q.Mode, q.Region), Limit: quickRooms}
-	for tries := 0; tries < quickTries; {
-		page, err := r.index.List(ctx, in)
+	for range quickTries {
+		if err := r.settleOthers(ctx); err != nil {
+			return Joined{}, err
+		}
+		s.New = q.Mode + ":" + strings.ToLower(rand.Text()[:13])
+		at := time.Now()
+		f, err := r.index.Find(ctx, s)
 		if err != nil {
 			return Joined{}, err
 		}
-		for _, i := range rand.Perm(len(page.Cards)) {
-			tries++
-			if j, err := e.join(page.Cards[i].ID); !isClosed(err) {
-				return j, err
-			}
+		r.pending.noted(f.ID, at)
+		j, err := r.enter(ctx, f, create, e)
+		if !isClosed(err) {
+			return j, err
 		}
-		if in.Cursor = page.Next; in.Cursor == "" {
-			break
+		r.pending.add(f.ID, false) // its card is late, or wrong
+		s.Not = append(s.Not, f.ID)
+	}
+	return e.create(create)
+}
+
+// enter enters the room that a search has found. Of the users of this process that come while the
+// room is being made, one makes it, and the others wait for that.
+func (r *Rooms) enter(ctx context.Context, f index.Found, create CreateRequest, e entrance) (Joined, error) {
+	if f.Made == "" {
+		return e.join(f.ID)
+	}
+	end, err := r.makers.begin(ctx, f.ID)
+	if err != nil {
+		return Joined{}, err
+	}
+	if end != nil {
+		defer end()
+	}
+	if end == nil || !f.First { // another user has made it, or has failed to
+		if j, err := e.join(f.ID); !refused(err, wire.NotFound) {
+			return j, err
 		}
 	}
-	return r.quickCreate(q, e)
+	create.ID, create.Region = f.ID, regionOf(f.Made, create.Mode)
+	j, err := e.create(create)
+	if refused(err, wire.Conflict) { // another process was faster
+		return e.join(f.ID)
+	}
+	return j, err
+}
+
+// regionOf returns the region of the rooms in a list of waiting rooms of a mode.
+func regionOf(list, mode string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(list, waitLists+"/"+mode), ":")
 }
 
 // isClosed reports whether a join failed because of its room, so that another one must be tried.
@@ -94,22 +138,4 @@ func isClosed(err error) bool {
 func refused(err error, codes ...wire.ErrorCode) bool {
 	e, ok := errors.AsType[*wire.Error](err)
 	return ok && slices.Contains(codes, e.Code)
-}
-
-// quickCreate makes a new room. Users that come in the same second first try to make, and else to
-// join, the same room, so that they do not wait alone, each in a room.
-func (r *Rooms) quickCreate(q QuickRequest, e entrance) (Joined, error) {
-	create := CreateRequest{
-		Mode: q.Mode, Region: q.Region, Name: q.Name, AppVersion: q.AppVersion, Data: q.Data,
-		ID: q.Mode + ":quick-" + q.Region + strconv.FormatInt(r.host.Now().Unix(), 36),
-	}
-	j, err := e.create(create)
-	if refused(err, wire.Conflict) {
-		j, err = e.join(create.ID)
-	}
-	if isClosed(err) {
-		create.ID = ""
-		return e.create(create)
-	}
-	return j, err
 }

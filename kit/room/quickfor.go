@@ -29,14 +29,16 @@ func (r *Rooms) QuickFor(ctx context.Context, q QuickForRequest) (j Joined, err 
 		err = r.callClient(ctx, q.User, q.Client, quickClient, q.QuickRequest, &j)
 		return j, err
 	}
+	a := Actor{placed: true}
 	join := func(id string) (Joined, error) {
-		return r.reserveOne(ctx, id, JoinForRequest{User: q.User, TTL: q.TTL})
+		return r.reserveOne(ctx, a, id, JoinForRequest{User: q.User, TTL: q.TTL})
 	}
 	return r.quick(ctx, q.QuickRequest, entrance{
+		user: q.User,
 		join: join,
 		create: func(n CreateRequest) (Joined, error) {
 			n.Owner = q.User
-			view, err := r.Create(ctx, Backend, n)
+			view, err := r.Create(ctx, a, n)
 			if err != nil {
 				return Joined{}, err
 			}

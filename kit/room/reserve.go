@@ -27,13 +27,17 @@ type Reservation struct {
 // members keep their number; those that have a reservation keep it for the new time. The errors are
 // not_found, locked and full.
 func (r *Rooms) Reserve(ctx context.Context, id string, q ReserveRequest) (Reservation, error) {
+	return r.reserve(ctx, Backend, id, q)
+}
+
+func (r *Rooms) reserve(ctx context.Context, a Actor, id string, q ReserveRequest) (Reservation, error) {
 	users, err := q.check()
 	if err != nil {
 		return Reservation{}, err
 	}
 	var fresh []string
 	numbers := make(map[string]int, len(users))
-	_, result, err := r.change(ctx, Backend, id, func(s *Snapshot) (*state.Update, error) {
+	_, result, err := r.change(ctx, a, id, func(s *Snapshot) (*state.Update, error) {
 		fresh = fresh[:0]
 		ttl := r.mode(s).Reserve
 		if q.TTL > 0 {
@@ -44,6 +48,9 @@ func (r *Rooms) Reserve(ctx context.Context, id string, q ReserveRequest) (Reser
 		for _, user := range users {
 			m := s.of(user)
 			if m == nil {
+				if err := s.checkBarred(user); err != nil && a.placed { // the caller has not chosen the room
+					return nil, err
+				}
 				fresh = append(fresh, user)
 				u.If = append(u.If, isNew(user)...)
 				s.admitAgain(u, user)

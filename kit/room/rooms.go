@@ -15,6 +15,7 @@ type Rooms struct {
 	index index.Index
 
 	pending pending
+	makers  makers
 	known   known
 }
 

@@ -3,6 +3,10 @@
 -- KEYS[1] ix_{NAME}
 -- KEYS[2] ix_t_{NAME}
 -- KEYS[3] ix_l_{NAME}: the prefix of the lists
+-- KEYS[4] ix_p_{NAME}
+-- KEYS[5] ix_pe_{NAME}
+-- KEYS[6] ix_pn_{NAME}
+-- KEYS[7] ix_pm_{NAME}: the prefix of the lists of documents that are being made
 -- For each card:
 -- ARGV[i] id
 -- ARGV[i+1] version
@@ -30,6 +34,7 @@ end
 local t = call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local stored = 0
+local r = call('EXISTS', KEYS[6]) == 1 and reservations(KEYS[4], KEYS[5], KEYS[6], KEYS[7])
 
 for i = 1, #ARGV, 4 do
 	local id, version, lines, data = ARGV[i], ARGV[i+1], ARGV[i+2], ARGV[i+3]
@@ -56,10 +61,16 @@ for i = 1, #ARGV, 4 do
 			if old[name] ~= score then
 				call('ZADD', KEYS[3] .. name, score, id)
 			end
+			if r and not old[name] then
+				r.release(name, id) -- from now on the card counts this taker
+			end
 		end
 		if n > 0 then
 			call('HSET', KEYS[1], id, version .. '\n' .. n .. '\n' .. lines .. '\n' .. data)
 			call('ZREM', KEYS[2], id)
+			if r then
+				r.end_making(id)
+			end
 		else
 			call('HSET', KEYS[1], id, version .. '\n0\n')
 			call('ZADD', KEYS[2], now, id)
