@@ -10,7 +10,8 @@ import (
 
 // Members reads the clients that are present in a channel, with the values that they show. It needs
 // no subscription. Subscribe with Presence first, then read the members and apply the calls of
-// OnPresence: together they contain every member at least once.
+// OnPresence: together they contain every member at least once. The first event about a client
+// after a page may repeat what the page shows, so keep the members in a set, as the example does.
 //
 // Members reads one page after the other. After an error it ends.
 func (c *Client) Members(ctx context.Context, channel string) iter.Seq2[Member, error] {

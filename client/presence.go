@@ -12,7 +12,9 @@ import (
 // Client is the alias of a user, and stands for all clients of the user; there is no User and Info.
 type Member = wire.Member
 
-// Presence reports the other clients that have entered or left a channel.
+// Presence reports the other clients that have entered or left a channel. Apply Left before Joined:
+// a client that came back as another user is in both. After Members, an event may repeat what a
+// page shows.
 type Presence struct {
 	Channel string
 	Joined  []Member

@@ -80,3 +80,55 @@ func TestPages(t *testing.T) {
 		}
 	})
 }
+
+// TestPageBeforeItsEvent checks pages with changes whose events are still to be sent. In a large
+// channel, the next coalesced event is sent to all watchers, so it repeats the page for one that
+// has read it. In any channel, events may wait on the loop of a watcher that reads a page.
+func TestPageBeforeItsEvent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		large  int
+		change func(w *world, o *testWatcher)
+	}{
+		"coalesced event": {1, func(w *world, o *testWatcher) {
+			w.nodes["a"].join("phone", "bob", 3)
+			w.nodes["b"].leave("pad", 2)
+			w.waitASecond() // without a tick, which would send the changes
+			o.readPage()
+		}},
+		"event on the loop": {1000, func(w *world, o *testWatcher) {
+			v, server := o.view, w.nodes["b"].id
+			update := func(prev, version int64, c registry.PresenceChange) {
+				v.apply(rosterUpdate{server: server, prev: prev, version: version, inline: true, change: c})
+			}
+			done := make(chan struct{})
+			o.sub.loop.Post(func() { // what is posted meanwhile runs later
+				defer close(done)
+				have := v.rosters[server].version
+				update(have, have+1, registry.PresenceChange{Join: []registry.Member{{Client: "phone", User: "bob", Generation: 3}}})
+				update(have+1, have+2, registry.PresenceChange{Leave: []registry.Member{{Client: "pad", Generation: 2}}})
+				o.readPageOnLoop()
+			})
+			<-done
+			synctest.Wait()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 0, tc.large, "a", "b")
+				w.nodes["a"].join("tv", "bob", 1)
+				w.nodes["b"].join("pad", "bob", 2)
+				w.settle()
+				paging, other := w.nodes["a"].watch("x"), w.nodes["a"].watch("y")
+				tc.change(w, paging)
+				paging.expect([]string{"phone", "tv"})
+				w.settle()
+				for _, o := range []*testWatcher{paging, other} {
+					o.expect([]string{"phone", "tv"})
+				}
+				if paging.repeats != 2 || other.repeats != 0 {
+					t.Errorf("%d events repeated the page, and %d another watcher's knowledge, want 2 and 0", paging.repeats, other.repeats)
+				}
+			})
+		})
+	}
+}

@@ -15,6 +15,8 @@ type testWatcher struct {
 	t          *testing.T
 	name       string
 	knows      map[string]bool
+	ahead      map[string]bool   // clients that a page has shown differently, until the next event about them
+	repeats    int               // events that repeated a page
 	here       map[string]string // the here values that it knows, by client
 	values     int               // how many events with a here value it has received
 	count      int               // the last count of a coalesced event, or -1
@@ -29,7 +31,7 @@ func (n *node) watch(name string) *testWatcher {
 	n.w.t.Helper()
 	v, err := n.Watch(n.w.t.Context(), testChannel)
 	n.w.check(err)
-	o := &testWatcher{t: n.w.t, name: name, view: v, count: -1, here: map[string]string{}}
+	o := &testWatcher{t: n.w.t, name: name, view: v, count: -1, ahead: map[string]bool{}, here: map[string]string{}}
 	l := n.loops[len(name)%2] // names of different lengths give watchers on both loops
 	done := make(chan struct{})
 	l.Post(func() {
@@ -46,6 +48,7 @@ func (o *testWatcher) loadView() {
 	o.view.mu.Lock()
 	defer o.view.mu.Unlock()
 	o.knows = map[string]bool{}
+	clear(o.ahead)
 	for _, m := range o.view.members.list() {
 		o.knows[m.Client] = true
 	}
@@ -58,17 +61,32 @@ func (o *testWatcher) readPage() {
 	done := make(chan struct{})
 	o.sub.loop.Post(func() {
 		defer close(done)
-		page, err := o.sub.Page("", 100)
-		if err != nil {
-			o.t.Error(err)
-		}
-		clear(o.knows)
-		for _, m := range page.Members {
-			o.knows[m.Client] = true
-		}
-		delete(o.knows, o.name)
+		o.readPageOnLoop()
 	})
 	<-done
+}
+
+func (o *testWatcher) readPageOnLoop() {
+	page, err := o.sub.Page("", 100)
+	if err != nil {
+		o.t.Error(err)
+	}
+	before := o.knows
+	o.knows = map[string]bool{}
+	for _, m := range page.Members {
+		o.knows[m.Client] = true
+	}
+	delete(o.knows, o.name)
+	for client := range before {
+		if !o.knows[client] {
+			o.ahead[client] = true
+		}
+	}
+	for client := range o.knows {
+		if !before[client] {
+			o.ahead[client] = true
+		}
+	}
 }
 
 // setBacklogged makes the watcher's socket backed up, or writable.
@@ -104,6 +122,7 @@ func (o *testWatcher) Send(e wire.Event) {
 		o.count = *e.Count
 		if e.Clients != nil {
 			clear(o.knows)
+			clear(o.ahead)
 			for _, m := range *e.Clients {
 				o.knows[m.Client] = true
 			}
@@ -127,19 +146,31 @@ func (o *testWatcher) Send(e wire.Event) {
 
 // joined applies a join.
 func (o *testWatcher) joined(client string) {
-	if o.knows[client] || client == o.name {
-		o.t.Errorf("%s receives a second join of %s", o.name, client)
+	if client == o.name {
+		o.t.Errorf("%s receives its own join", o.name)
 	}
+	o.checkRepeat("join", client, o.knows[client])
 	o.knows[client] = true
 }
 
 // left applies a leave.
 func (o *testWatcher) left(client string) {
-	if !o.knows[client] {
-		o.t.Errorf("%s receives a leave of %s, which is not a member", o.name, client)
-	}
+	o.checkRepeat("leave", client, !o.knows[client])
 	delete(o.knows, client)
 	delete(o.here, client)
+}
+
+// checkRepeat checks an event that may repeat what the watcher knows. It may do so if it is the
+// first one about the client after a page that has shown the client differently than the events
+// before.
+func (o *testWatcher) checkRepeat(kind, client string, repeats bool) {
+	switch {
+	case repeats && o.ahead[client]:
+		o.repeats++
+	case repeats:
+		o.t.Errorf("%s receives a second %s of %s", o.name, kind, client)
+	}
+	delete(o.ahead, client)
 }
 
 // expect compares the members that the watcher knows with the actual ones, without itself.

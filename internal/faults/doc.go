@@ -59,6 +59,7 @@
 //	ghosts.go          clients that die with their broker; leftovers.go: state after all have left
 //	watcher.go         a presence watcher; presencejournal.go: the events that it received
 //	watchers.go        the watchers of a scenario; presencecheck.go checks what they report
+//	settlement.go      waits until no event from before the fault is on its way
 //	statewriters.go    the changes of states; stateupdate.go: one of them; statebackend.go: over HTTP
 //	statejournal.go    updates, refusals, and what followers received
 //	statelog.go        the log of a state, and the values that it gives the fields

@@ -27,31 +27,66 @@ type viewKey struct{ watcher, channel string }
 // memberView is one watcher's picture of a channel's members.
 type memberView struct {
 	known bool // the watcher has read the members once
-	// settled means that every join and leave before the last page has arrived. Until then the page
-	// may be newer than the events, so the first event about a name may repeat the page.
+	// settled means that every join and leave before the first pages has arrived: see settlement.
+	// Until then the pages may be newer than the events, so the first event about a name may repeat
+	// them.
 	settled   bool
 	members   map[string]bool
 	lastEvent map[string]time.Time // time of the last join or leave of a name
+	// ahead holds the names that a page has shown differently than the events before it. Only the next
+	// event about such a name may repeat what is known.
+	ahead map[string]bool
 }
 
 func newPresenceJournal() *presenceJournal {
 	return &presenceJournal{views: map[viewKey]*memberView{}, evidence: evidence{}}
 }
 
-// reset starts a view anew, after the watcher subscribed on a new connection.
+// reset starts a view anew: the watcher has subscribed on a new connection, or missed changes.
 func (j *presenceJournal) reset(key viewKey, view *memberView) {
-	view.members, view.lastEvent = map[string]bool{}, map[string]time.Time{}
+	view.members, view.lastEvent, view.ahead = map[string]bool{}, map[string]time.Time{}, map[string]bool{}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.views[key] = view
 }
 
-// applyPage adds the members of a page. Names that already had an event keep the event's state,
-// which is newer.
-func (j *presenceJournal) applyPage(key viewKey, names []string) {
+// view returns the current view, nil before the first reset.
+func (j *presenceJournal) view(key viewKey) *memberView {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.views[key]
+}
+
+// pageShown records a page that the watcher has read, when it arrives among the events. The page
+// has all names above after and up to last; an empty last stands for the end.
+func (j *presenceJournal) pageShown(key viewKey, after, last string, names []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	view := j.views[key]
+	if view == nil {
+		return
+	}
+	shown := map[string]bool{}
+	for _, name := range names {
+		if shown[name] = true; !view.members[name] {
+			view.ahead[name] = true
+		}
+	}
+	for name := range view.members {
+		if name > after && (last == "" || name <= last) && !shown[name] {
+			view.ahead[name] = true
+		}
+	}
+}
+
+// applyPages adds the members of all pages, unless the view has been reset since they were
+// requested. Names that already had an event keep the event's state, which is newer.
+func (j *presenceJournal) applyPages(view *memberView, key viewKey, names []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.views[key] != view {
+		return // the pages may be older than the reset
+	}
 	view.known = true
 	for _, name := range names {
 		if view.lastEvent[name].IsZero() {
@@ -66,6 +101,7 @@ func (j *presenceJournal) replaceMembers(key viewKey, names []string) {
 	defer j.mu.Unlock()
 	view := j.views[key]
 	view.known, view.members = true, map[string]bool{}
+	clear(view.ahead)
 	for _, name := range names {
 		view.members[name] = true
 	}
@@ -83,7 +119,7 @@ func (j *presenceJournal) event(key viewKey, name string, in bool, at time.Time)
 		return
 	}
 	before := view.lastEvent[name]
-	if view.members[name] == in && (view.settled || !before.IsZero()) {
+	if view.members[name] == in && !view.ahead[name] && (view.settled || !before.IsZero()) {
 		j.repeated++
 		kind, since := "leave", "without an earlier event"
 		if in {
@@ -96,19 +132,11 @@ func (j *presenceJournal) event(key viewKey, name string, in bool, at time.Time)
 			key.watcher, kind, name, key.channel, at.UTC().Format("15:04:05.000"), since)
 	}
 	view.lastEvent[name] = at
+	delete(view.ahead, name)
 	if in {
 		view.members[name] = true
 	} else {
 		delete(view.members, name)
-	}
-}
-
-// markSettled marks all views as settled: no event from before is on its way.
-func (j *presenceJournal) markSettled() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, view := range j.views {
-		view.settled = true
 	}
 }
 

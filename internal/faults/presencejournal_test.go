@@ -24,8 +24,24 @@ func newRoomWatcher() *roomWatcher {
 
 func (w *roomWatcher) key() viewKey { return viewKey{"w", "room"} }
 
-// readPage applies the page that the watcher reads first.
-func (w *roomWatcher) readPage(names ...string) { w.journal.applyPage(w.key(), names) }
+// readPage applies the only page that the watcher reads first.
+func (w *roomWatcher) readPage(names ...string) {
+	view := w.journal.view(w.key())
+	w.checkPage("", "", names...)
+	w.journal.applyPages(view, w.key(), names)
+}
+
+// checkPage applies a page that the watcher reads for a check.
+func (w *roomWatcher) checkPage(after, last string, names ...string) {
+	w.journal.pageShown(w.key(), after, last, names)
+}
+
+// settle lets the marker enter, as the next event.
+func (w *roomWatcher) settle() {
+	s := w.journal.newSettlement(true)
+	w.apply(wire.Event{Type: wire.TypeJoin, Channel: "room", User: markerName, Client: markerName + "/" + markerName})
+	w.journal.settle(s)
+}
 
 // applyEvents applies joins (`+x`) and leaves (`-x`) of clients.
 func (w *roomWatcher) applyEvents(events ...string) {
@@ -36,7 +52,7 @@ func (w *roomWatcher) applyEvents(events ...string) {
 }
 
 func (w *roomWatcher) apply(ev wire.Event) (reread bool) {
-	w.now = w.now.Add(time.Millisecond)
+	w.now = w.now.Add(time.Second) // later than all settlements so far
 	return w.handleEvent(viewKey{"w", ev.Channel}, ev, w.now)
 }
 
@@ -57,8 +73,45 @@ func TestPresenceJournal(t *testing.T) {
 		"repeated join":                   {func(w *roomWatcher) { w.readPage(); w.applyEvents("+a", "+a") }, []string{"u/a"}, 1},
 		"repeated leave":                  {func(w *roomWatcher) { w.readPage("u/a"); w.applyEvents("-a", "-a") }, []string{}, 1},
 		"page newer than events":          {func(w *roomWatcher) { w.readPage("u/a"); w.applyEvents("+a", "-b") }, []string{"u/a"}, 0},
-		"page newer than events, settled": {func(w *roomWatcher) { w.readPage("u/a"); w.journal.markSettled(); w.applyEvents("+a", "-b") }, []string{"u/a"}, 2},
-		"page older than events":          {func(w *roomWatcher) { w.applyEvents("+b", "-a"); w.readPage("u/a") }, []string{"u/b"}, 0},
+		"page newer than events, settled": {func(w *roomWatcher) { w.readPage("u/a"); w.settle(); w.applyEvents("+a", "-b") }, []string{"marker/marker", "u/a"}, 2},
+		"event before the marker's": {func(w *roomWatcher) {
+			w.readPage("u/a")
+			s := w.journal.newSettlement(true)
+			if waiting := w.journal.settle(s); len(waiting) != 1 {
+				t.Error("the view does not wait for the event about the marker")
+			}
+			w.applyEvents("+a")
+		}, []string{"u/a"}, 0},
+		"pages after the marker": {func(w *roomWatcher) {
+			s := w.journal.newSettlement(true)
+			w.readPage("u/a", "marker/marker")
+			w.journal.settle(s)
+			w.applyEvents("+a")
+		}, []string{"marker/marker", "u/a"}, 0},
+		"missed changes while the marker enters": {func(w *roomWatcher) {
+			w.readPage()
+			s := w.journal.newSettlement(true)
+			w.apply(wire.Event{Type: wire.TypePresence, Channel: "room"})
+			w.readPage("u/a", "marker/marker")
+			if waiting := w.journal.settle(s); len(waiting) != 0 || w.journal.isSettled() {
+				t.Errorf("after a reset: %v wait", waiting)
+			}
+			w.applyEvents("+a")
+		}, []string{"marker/marker", "u/a"}, 0},
+		"missed changes while pages are read": {func(w *roomWatcher) {
+			view := w.journal.view(w.key())
+			w.apply(wire.Event{Type: wire.TypePresence, Channel: "room"})
+			w.journal.applyPages(view, w.key(), []string{"u/a"})
+		}, nil, 0},
+		"page of a check before its events": {func(w *roomWatcher) {
+			w.readPage("u/a", "u/b", "u/c")
+			w.settle()
+			w.checkPage("", "u/b", "u/b")   // without u/a, which has left and comes back before the next event
+			w.checkPage("u/b", "", "u/d")   // with u/d, which leaves before the next event, and without u/c
+			w.applyEvents("+a", "-d", "-c") // and u/b has not changed
+			w.applyEvents("+b", "+a", "-d") // repeats
+		}, []string{"marker/marker", "u/a", "u/b"}, 3},
+		"page older than events": {func(w *roomWatcher) { w.applyEvents("+b", "-a"); w.readPage("u/a") }, []string{"u/b"}, 0},
 		"own join": {func(w *roomWatcher) {
 			w.readPage()
 			w.apply(wire.Event{Type: wire.TypeJoin, Channel: "room", User: "w", Client: "w/w"})
@@ -111,7 +164,7 @@ func TestLastLeave(t *testing.T) {
 		t.Error("one of two clients has left, but both are reported")
 	}
 	w.applyEvents("-b", "-c")
-	if last, gone := w.journal.lastLeave(w.key(), names); !gone || last != w.now.Add(-time.Millisecond) {
+	if last, gone := w.journal.lastLeave(w.key(), names); !gone || last != w.now.Add(-time.Second) {
 		t.Errorf("left %t, the last leave %v before the end", gone, w.now.Sub(last))
 	}
 }

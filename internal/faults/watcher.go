@@ -83,7 +83,11 @@ func (w *watcher) connectOnce(ctx context.Context) error {
 	defer reading.Wait()
 	reading.Go(func() {
 		w.read(conn, func(key viewKey) { // in a goroutine: the reader must not wait for its own answer
-			reading.Go(func() { _ = w.readMembers(ctx, key) })
+			reading.Go(func() {
+				if w.readMembers(ctx, key) != nil {
+					conn.Close() // the next connection reads them
+				}
+			})
 		})
 		w.disconnected()
 	})
@@ -112,19 +116,13 @@ func (w *watcher) subscribeAll(ctx context.Context) error {
 
 // readMembers reads all pages of a channel's members into the journal.
 func (w *watcher) readMembers(ctx context.Context, key viewKey) error {
+	view := w.journal.view(key)
 	var names []string
-	for cursor := ""; ; {
-		req := wire.Request{Type: wire.TypePresence, Channel: key.channel, Cursor: cursor, Limit: pageLimit}
-		err := w.call(ctx, req, func(ev wire.Event) {
-			names, cursor = append(names, memberNames(ev.Clients)...), ev.Next
-			if cursor == "" {
-				w.journal.applyPage(key, w.withoutSelf(names))
-			}
-		})
-		if err != nil || cursor == "" {
-			return err
+	return w.readPages(ctx, key, func(page []string, ev wire.Event) {
+		if names = append(names, page...); ev.Next == "" {
+			w.journal.applyPages(view, key, w.withoutSelf(names))
 		}
-	}
+	})
 }
 
 // presenceAnswer is an answer about the members of a channel.
@@ -135,16 +133,30 @@ type presenceAnswer struct {
 
 // readPresence reads the members of a channel over the socket.
 func (w *watcher) readPresence(ctx context.Context, channel string) (c presenceAnswer, err error) {
-	for cursor := ""; ; {
-		req := wire.Request{Type: wire.TypePresence, Channel: channel, Cursor: cursor, Limit: pageLimit}
+	err = w.readPages(ctx, viewKey{w.name, channel}, func(page []string, ev wire.Event) {
+		if c.names, c.count = append(c.names, page...), *ev.Count; ev.Users != nil {
+			c.users = *ev.Users
+		}
+	})
+	return c, err
+}
+
+// readPages reads all pages of a channel's members. The reader calls onPage with the names of each
+// page and with the answer.
+func (w *watcher) readPages(ctx context.Context, key viewKey, onPage func(names []string, ev wire.Event)) error {
+	for cursor, after := "", ""; ; {
+		req := wire.Request{Type: wire.TypePresence, Channel: key.channel, Cursor: cursor, Limit: pageLimit}
 		err := w.call(ctx, req, func(ev wire.Event) {
-			if c.names, c.count = append(c.names, memberNames(ev.Clients)...), *ev.Count; ev.Users != nil {
-				c.users = *ev.Users
+			names, last := memberNames(ev.Clients), ""
+			if ev.Next != "" && len(names) > 0 {
+				last = names[len(names)-1]
 			}
-			cursor = ev.Next
+			w.journal.pageShown(key, after, last, w.withoutSelf(slices.Clone(names)))
+			onPage(names, ev)
+			cursor, after = ev.Next, last
 		})
 		if err != nil || cursor == "" {
-			return c, err
+			return err
 		}
 	}
 }

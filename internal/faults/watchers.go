@@ -79,8 +79,7 @@ func (tb *testbed) awaitBaseline(ctx context.Context, want expectedPresence) err
 	}); err != nil {
 		return err
 	}
-	tb.presence.markSettled()
-	return nil
+	return tb.settlePresence(ctx)
 }
 
 // expected returns the presence when these clients and all watchers are connected.

@@ -111,8 +111,8 @@ export class Members extends Emitter<MemberEvents> {
     if (m.type === "join") this._join({ client: m.client!, user: m.user, info: m.info as unknown } as Member);
     else if (m.type === "leave") this._leave(m.client!);
     else {
+      m.left?.forEach((c) => this._leave(c.client)); // first: a client that is now of another user is in both
       m.joined?.forEach((c) => this._join(c));
-      m.left?.forEach((c) => this._leave(c.client));
       this.complete = m.count === this._map.size;
     }
     this.count = m.count ?? (this.complete ? this._map.size : this.count + this._map.size - before);

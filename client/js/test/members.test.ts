@@ -63,7 +63,33 @@ test("a large channel has counts, and combined changes", async () => {
   assert.deepEqual([members.count, members.complete, names(members)], [250, false, ["b"]]);
   socket.receive({ type: "presence", channel: "c", count: 1, clients: [{ client: "z" }] });
   assert.deepEqual([members.count, members.complete, names(members)], [1, true, ["z"]]);
-  assert.deepEqual(seen, ["+a", "+b", "-a", "-b", "+z"]);
+  assert.deepEqual(seen, ["+a", "-a", "+b", "-b", "+z"]);
+});
+
+test("an event that repeats a page changes nothing", async () => {
+  const { sb, socket } = await connected();
+  const { members, seen } = await watched(sb);
+  const clients = [{ client: "a" }, { client: "b", here: 5 }, { client: sb.client! }];
+  socket.answer("presence", { type: "presence", count: 3, clients });
+  await settle();
+  const before = seen.splice(0);
+  socket.receive({ type: "presence", channel: "c", count: 3, joined: [{ client: "b" }], left: [{ client: "gone" }] });
+  socket.receive({ type: "join", channel: "c", client: "a" }, { type: "leave", channel: "c", client: "gone" });
+  assert.deepEqual(seen, []);
+  assert.deepEqual([members.count, members.complete, names(members)], [3, true, names(clients)]);
+  assert.equal(members.get("b")?.here, 5);
+  assert.deepEqual(before, ["+a", "+b", "b=5", `+${sb.client}`]);
+});
+
+test("in combined changes, a client of another user leaves and joins", async () => {
+  const { sb, socket } = await connected();
+  const { members, seen } = await watched(sb);
+  socket.answer("presence", { type: "presence", count: 1, clients: [{ client: "a", user: "u" }] });
+  await settle();
+  const change = { joined: [{ client: "a", user: "v" }], left: [{ client: "a", user: "u" }] };
+  socket.receive({ type: "presence", channel: "c", count: 1, ...change });
+  assert.deepEqual([members.get("a")?.user, members.count, members.complete], ["v", 1, true]);
+  assert.deepEqual(seen, ["+a", "-a", "+a"]);
 });
 
 test("members that are not complete are read again", async () => {
