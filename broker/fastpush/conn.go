@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime/debug"
 	"time"
+
+	"switchboard/internal/linger"
 )
 
 const (
@@ -205,15 +207,11 @@ func (c *conn) answer(h head) outcome {
 	return proceed
 }
 
-// linger reads until the peer closes, for lingerTime at most. Closing a socket with unread input
-// sends RST, and the peer loses the last answer.
+// linger waits until the peer has read the last answer and closes, for lingerTime at most: see
+// package linger.
 func (c *conn) linger() {
 	_ = c.SetReadDeadline(time.Now().Add(lingerTime))
-	for {
-		if _, err := c.Read(c.readBuf[:cap(c.readBuf)]); err != nil {
-			return
-		}
-	}
+	linger.Drop(c)
 }
 
 // Conn is a connection that can be handed back. The listener of the http.Server must return Conns.

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/broker/limit"
+	"switchboard/internal/linger"
 )
 
 // A connection counts for its address from Accept to its end. A connection from a proxy counts only
@@ -60,9 +60,8 @@ func tooMany(rw http.ResponseWriter, r *limit.Refusal) {
 	http.Error(rw, r.Detail, http.StatusTooManyRequests)
 }
 
-// refuse closes a connection. If Refused has room, it first sends the reason and waits until the
-// client ends the connection: closing with unread input sends RST, and the client may lose the
-// response.
+// refuse closes a connection. If Refused has room, it first sends the reason, and the connection
+// lingers.
 func (l Listener) refuse(c net.Conn, r *limit.Refusal) {
 	if l.Refused == nil || !l.Refused.Enter() {
 		_ = c.Close()
@@ -75,13 +74,13 @@ func (l Listener) refuse(c net.Conn, r *limit.Refusal) {
 	}()
 }
 
-// answerTooMany sends the reason and waits until the client ends the connection, but not longer
-// than lingerTime.
+// answerTooMany sends the reason, and waits until the client ends the connection, within the bounds
+// of package linger.
 func answerTooMany(c net.Conn, r *limit.Refusal) {
-	_ = c.SetDeadline(time.Now().Add(lingerTime))
+	_ = c.SetDeadline(time.Now().Add(linger.Time))
 	_, err := fmt.Fprintf(c, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nRetry-After: %d\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s\n",
 		r.Seconds(), len(r.Detail)+1, r.Detail)
 	if half, ok := c.(interface{ CloseWrite() error }); ok && err == nil && half.CloseWrite() == nil {
-		_, _ = io.Copy(io.Discard, c)
+		linger.Drop(c)
 	}
 }

@@ -1,7 +1,12 @@
 package transport
 
 import (
+	"bytes"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -56,6 +61,89 @@ func TestCloseWhileThePeerSends(t *testing.T) {
 		s.want(event{"message", strings.Repeat("x", 1000)})
 		s.wantSilence()
 	})
+}
+
+// TestClosedConnectionReadsLittle has a peer that sends without end. After Close the broker must
+// not read on until lingerTime is over: it drops some input and resets the connection. On Linux,
+// the peer can read the reason even then.
+func TestClosedConnectionReadsLittle(t *testing.T) {
+	const enough = 64 << 20 // much more than linger.Bytes and the system's buffers
+	over(t, inboundWays, func(t *testing.T, w way) {
+		for name, text := range map[string]string{"messages": strings.Repeat("x", 1000), "pings": ""} {
+			if name == "pings" && !w.framed {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				service := w.serve(t, setup{react: func(s *session, e event) {
+					s.conn.Close(wire.CloseOverloaded, "too much", 0)
+				}})
+				p, s := service.connect()
+				p.write(p.message("first"))
+				s.want(event{"message", "first"})
+				one := p.message(text)
+				if name == "pings" {
+					one = clientFrame(true, ws.OpPing, "")
+				}
+				block := bytes.Repeat(one, 64<<10/len(one))
+				sent, err := 0, error(nil)
+				for sent < enough && err == nil {
+					var n int
+					n, err = p.Write(block)
+					sent += n
+				}
+				if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Fatalf("the broker takes %d MB after the end: %v", sent>>20, err)
+				}
+				if got := p.read(); !strings.Contains(got.text, "too much") {
+					t.Errorf("the peer reads %v instead of the reason", got)
+				}
+				_ = p.Close()
+				service.stop()
+				s.wantSilence()
+			})
+		}
+	})
+}
+
+// TestClosedConnectionInflatesNothing sends compressed messages that are not deflated, after Close
+// and while output waits. The broker drops them like all input, so the peer still gets the output.
+func TestClosedConnectionInflatesNothing(t *testing.T) {
+	service := webWay.serve(t, setup{compress: true})
+	p := service.dial()
+	p.write([]byte(upgradeRequest(wsPath, "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n")))
+	if resp := p.response(); resp.Header.Get("Sec-WebSocket-Extensions") == "" {
+		t.Fatal("compression is not negotiated")
+	}
+	s := service.session()
+	random := rand.NewChaCha8([32]byte{})
+	s.do(func() {
+		for range flood / 2 {
+			text := make([]byte, 12<<10)
+			_, _ = random.Read(text)
+			s.conn.Write(batchOf(fmt.Sprintf("%q", base64.StdEncoding.EncodeToString(text)))) // hard to compress
+		}
+		s.conn.Close(wire.CloseOverloaded, "too much", 0)
+	})
+	for range 100 {
+		f := clientFrame(true, opData(), "\xff\xff\xff\xff no deflated text")
+		f[0] |= 0x40 // RSV1: compressed
+		p.write(f)
+	}
+	for messages := 0; ; messages++ {
+		h, err := ws.ReadHeader(p.r)
+		if err == nil {
+			_, err = io.CopyN(io.Discard, p.r, h.Length)
+		}
+		if err != nil {
+			t.Fatalf("after %d of %d messages: %v", messages, flood/2+1, err)
+		}
+		if h.OpCode == ws.OpClose {
+			if messages != flood/2+1 { // with the reason
+				t.Errorf("%d messages, want %d", messages, flood/2+1)
+			}
+			return
+		}
+	}
 }
 
 // TestCloseWithinAccept has a session that closes its connection as soon as it is made.

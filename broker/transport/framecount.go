@@ -2,8 +2,13 @@ package transport
 
 import (
 	"encoding/binary"
+	"io"
 	"net"
 	"sync/atomic"
+
+	"github.com/gobwas/ws"
+
+	"switchboard/internal/linger"
 )
 
 // reportEvery is how many frames a frameCounter counts before it calls report. Often webConn takes
@@ -24,16 +29,31 @@ type frameCounter struct {
 	head   [14]byte // the header of the current frame, as far as it was read
 	n      int      // bytes in head
 	skip   uint64   // bytes of the current payload that are not read yet
+
+	lingers atomic.Bool // linger was called
+	dropped int         // bytes that were dropped since then
+	ended   bool        // Read returns io.EOF
 }
+
+// linger makes Read drop all input, within the bounds of package linger. Read returns io.EOF after
+// the peer's close frame. So the library neither inflates messages nor answers pings.
+func (c *frameCounter) linger() { c.lingers.Store(true) }
 
 // Read implements net.Conn.
 func (c *frameCounter) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.scan(p[:n])
-	if c.frames.Load() >= reportEvery {
-		c.report()
+	for !c.ended {
+		n, err := c.Conn.Read(p)
+		closed := c.scan(p[:n])
+		if !c.lingers.Load() {
+			if c.frames.Load() >= reportEvery {
+				c.report()
+			}
+			return n, err
+		}
+		c.dropped += n
+		c.ended = err != nil || closed || c.dropped >= linger.Bytes
 	}
-	return n, err
+	return 0, io.EOF
 }
 
 // endMessage subtracts one frame for a message. The session counts the message itself.
@@ -46,23 +66,27 @@ func (c *frameCounter) take() int {
 	return int(n)
 }
 
-// scan counts the frames whose headers end in b.
-func (c *frameCounter) scan(b []byte) {
+// scan counts the frames whose headers end in b. It reports whether a close frame ends in b.
+func (c *frameCounter) scan(b []byte) (closed bool) {
 	for len(b) > 0 {
 		if c.skip > 0 {
 			n := min(c.skip, uint64(len(b)))
 			c.skip -= n
 			b = b[n:]
-			continue
-		}
-		c.head[c.n] = b[0]
-		c.n++
-		b = b[1:]
-		if length, ok := payloadLength(c.head[:c.n]); ok {
+		} else {
+			c.head[c.n] = b[0]
+			c.n++
+			b = b[1:]
+			length, ok := payloadLength(c.head[:c.n])
+			if !ok {
+				continue
+			}
 			c.frames.Add(1)
 			c.n, c.skip = 0, length
 		}
+		closed = closed || c.skip == 0 && ws.OpCode(c.head[0]&0xf) == ws.OpClose
 	}
+	return closed
 }
 
 // payloadLength returns the length of the payload after a frame's header. ok is false if the

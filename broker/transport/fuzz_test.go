@@ -55,7 +55,7 @@ func feed(t *testing.T, handshake bool, in, cuts []byte) (events []event, out []
 	}
 	l := &pollerLoop{
 		Loop: loop.New(0), poller: p,
-		deadlines: make(map[*pollerConn]time.Time), backlog: make(map[*pollerConn]struct{}),
+		deadlines: make(map[*pollerConn]deadline), backlog: make(map[*pollerConn]struct{}),
 	}
 	conn := &memoryConn{}
 	c := &pollerConn{loop: l, conn: conn}

@@ -17,6 +17,7 @@ import (
 	"switchboard/broker/dialect"
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
+	"switchboard/internal/linger"
 	"switchboard/internal/wire"
 )
 
@@ -67,14 +68,14 @@ type Poller struct {
 func NewPoller(n, first int, limits Limits, dialects Dialects, accept Accept, logger zerolog.Logger) *Poller {
 	p := &Poller{
 		limits: limits, dialects: dialects, accept: accept, logger: logger,
-		lingerTime: lingerTime,
+		lingerTime: linger.Time,
 		unclaimed:  make(chan *pollerLoop, n), booted: make(chan struct{}), refused: NewGate(maxRefused),
 		handOverSlots: make(chan struct{}, maxHandOvers), newBacklog: make(chan struct{}, 1),
 	}
 	for i := range n {
 		l := &pollerLoop{
 			Loop: loop.New(first + i), poller: p,
-			deadlines: make(map[*pollerConn]time.Time),
+			deadlines: make(map[*pollerConn]deadline),
 			backlog:   make(map[*pollerConn]struct{}),
 		}
 		p.loops = append(p.loops, l)

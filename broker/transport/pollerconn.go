@@ -89,7 +89,9 @@ func (c *pollerConn) read() {
 		case framed:
 			n = c.readFrame(buf)
 		case lingering:
-			n = len(buf)
+			if n = len(buf); !c.loop.mayDrop(c, n) {
+				c.drop()
+			}
 		}
 		if n == 0 || c.conn == nil {
 			return
@@ -248,8 +250,7 @@ func (c *pollerConn) RemoteAddr() string {
 }
 
 // Close implements Conn. It shuts the write side, and the connection lingers until the peer has
-// read the reason. Closing at once with unread input would send RST, and the peer would lose the
-// reason.
+// read the reason: see package linger.
 func (c *pollerConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 	if c.state == lingering {
 		return

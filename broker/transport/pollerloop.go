@@ -10,6 +10,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 
 	"switchboard/broker/loop"
+	"switchboard/internal/linger"
 )
 
 // pollerLoop is one gnet loop with its connections. Only code on the loop uses the fields, except
@@ -19,13 +20,19 @@ type pollerLoop struct {
 	poller *Poller
 	output output
 
-	deadlines    map[*pollerConn]time.Time // when to close connections in a handshake or lingering
-	deadlinesLen atomic.Int32              // len(deadlines)
-	backlog      map[*pollerConn]struct{}  // connections whose gnet buffer is not empty
-	backlogLen   atomic.Int32              // len(backlog)
+	deadlines    map[*pollerConn]deadline // of connections in a handshake or lingering
+	deadlinesLen atomic.Int32             // len(deadlines)
+	backlog      map[*pollerConn]struct{} // connections whose gnet buffer is not empty
+	backlogLen   atomic.Int32             // len(backlog)
 
 	reader bytes.Reader           // over the frame that readFrame reads
 	header [ws.MaxHeaderSize]byte // scratch space of readFrame
+}
+
+// deadline says when to close a connection.
+type deadline struct {
+	at      time.Time
+	dropped int // bytes of input that were dropped since the connection lingers
 }
 
 // attach lets g run the tasks of the loop. The Poller learns of g from its first connection.
@@ -77,7 +84,7 @@ func (l *pollerLoop) resume() {
 
 // setDeadline makes expire close pc after d, unless clearDeadline is called first.
 func (l *pollerLoop) setDeadline(pc *pollerConn, d time.Duration) {
-	l.deadlines[pc] = time.Now().Add(d)
+	l.deadlines[pc] = deadline{at: time.Now().Add(d)}
 	l.deadlinesLen.Store(int32(len(l.deadlines)))
 }
 
@@ -86,11 +93,20 @@ func (l *pollerLoop) clearDeadline(pc *pollerConn) {
 	l.deadlinesLen.Store(int32(len(l.deadlines)))
 }
 
+// mayDrop counts n bytes of input of a lingering connection, and reports whether they may be
+// dropped. Otherwise the connection must be closed.
+func (l *pollerLoop) mayDrop(pc *pollerConn, n int) bool {
+	d := l.deadlines[pc]
+	d.dropped += n
+	l.deadlines[pc] = d
+	return d.dropped <= linger.Bytes
+}
+
 // expire ends the connections whose time is up.
 func (l *pollerLoop) expire() {
 	now := time.Now()
 	for pc, deadline := range l.deadlines {
-		if now.After(deadline) {
+		if now.After(deadline.at) {
 			pc.drop()
 		}
 	}

@@ -119,9 +119,5 @@ func (l Limits) message(first bool) int {
 	return l.Message
 }
 
-// lingerTime is how long the socket of a closed connection stays open, so that the client can read
-// why it was closed.
-const lingerTime = 3 * time.Second
-
 // overloadedMS is the retry delay for a client that the Gate has refused, in milliseconds.
 const overloadedMS = 5000

@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"switchboard/broker/loop"
+	"switchboard/internal/linger"
 )
 
 // bufferSize is the size of a connection's read and write buffers. Those of net/http have 4 KiB
@@ -42,7 +43,7 @@ type Web struct {
 
 // NewWeb returns a Web with n loops, whose indexes are first, first+1, ….
 func NewWeb(n, first int, limits Limits, dialects Dialects, accept Accept) *Web {
-	w := &Web{limits: limits, dialects: dialects, accept: accept, lingerTime: lingerTime}
+	w := &Web{limits: limits, dialects: dialects, accept: accept, lingerTime: linger.Time}
 	w.alive, w.closeAll = context.WithCancel(context.Background())
 	for i := range n {
 		w.loops = append(w.loops, loop.NewGoroutine(first+i))

@@ -77,7 +77,12 @@ func (c *webConn) readLoop(limits Limits, sentFirst bool) {
 		c.receiver = nil
 		to.Closed()
 	})
-	defer func() { _ = c.ws.CloseNow() }()
+	defer func() {
+		if c.frames.lingers.Load() {
+			<-c.ctx.Done() // the writer still sends the reason
+		}
+		_ = c.ws.CloseNow()
+	}()
 	handled := make(chan struct{}, 1)
 	for ; ; sentFirst = true {
 		limit := limits.message(!sentFirst)
@@ -139,8 +144,10 @@ func (c *webConn) skip(r io.Reader, most int64) error {
 // fail ends a connection that breaks the framing, with a status code of RFC 6455.
 func (c *webConn) fail(status websocket.StatusCode, detail string) {
 	c.onLoop(func(to Receiver) { to.Broken(detail) })
+	c.frames.linger()
 	time.AfterFunc(c.lingerTime, c.cancel)
 	_ = c.ws.Close(status, detail)
+	c.cancel()
 }
 
 // Send implements Conn.
@@ -190,6 +197,7 @@ func (c *webConn) Ping() {
 }
 
 // Close implements Conn. The queue goes out first, if the peer reads it within lingerTime.
+// Meanwhile the bounds of package linger apply.
 func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 	c.receiver = nil
 	c.mu.Lock()
@@ -197,6 +205,7 @@ func (c *webConn) Close(reason wire.CloseReason, detail string, afterMS int64) {
 	if c.closing == nil {
 		frames, status := c.encoding.AppendClosing(nil, reason, detail, afterMS)
 		c.closing = &closing{frames, status, reason}
+		c.frames.linger()
 		time.AfterFunc(c.lingerTime, c.cancel) // the peer may never read anything
 		c.startLocked()
 	}
@@ -229,6 +238,7 @@ func (c *webConn) writeLoop() {
 		c.mu.Unlock()
 		if err := c.writeAll(batch); err != nil {
 			_ = c.ws.CloseNow() // the reader ends, and calls Closed
+			c.cancel()
 			return
 		}
 	}
@@ -268,6 +278,7 @@ var framingNames = map[dialect.Framing]string{dialect.Text: "text", dialect.Bina
 
 // end sends the reason and closes. The close frame has the same reason as the message before it.
 func (c *webConn) end(last *closing) {
+	defer c.cancel()
 	if c.writeFrames(last.frames) != nil {
 		_ = c.ws.CloseNow()
 		return

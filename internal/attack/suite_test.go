@@ -30,6 +30,7 @@ var attacks = []struct {
 	{"broken frames", brokenFrames},
 	{"compressed bombs", compressedBombs},
 	{"compression without negotiation", unnegotiatedCompression},
+	{"input after the end", talkAfterClosing},
 }
 
 // longAttacks run in parallel with all others.
