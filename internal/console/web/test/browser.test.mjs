@@ -220,6 +220,95 @@ test("hostile names and payloads stay text", async () => {
   client.close();
 });
 
+test("names of members of every object are names like others", async () => {
+  const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf"];
+  for (const name of names) {
+    const set = JSON.parse(`{${JSON.stringify(name)}: 1}`); // a literal would set the prototype
+    await call("POST", "/v1/push", { channel: name, data: 1, set });
+  }
+  await inPage(
+    async (page) => {
+      for (const name of names) {
+        await openPage(page, name);
+        await page.getByText("This console has no such page.").waitFor();
+        assert.equal(await page.locator("nav [aria-current]").count(), 0);
+        await openPage(page, `${name}/x`);
+        await page.getByText("This console has no such page.").waitFor();
+        await openPage(page, `channels/${name}`);
+        await page.getByRole("heading", { name, level: 1 }).waitFor();
+        await page.getByRole("rowheader", { name }).waitFor(); // its field
+        for (const route of ["users", "clients", "rooms", "holds", "boards", "accounts", "scenes"]) {
+          await openPage(page, `${route}/${name}`);
+          await page.getByRole("heading", { name, level: 1 }).waitFor();
+        }
+      }
+    },
+    { key: KEY_ADMIN, refused: /\/v1\// },
+  );
+});
+
+/**
+ * overflowing returns the elements that are wider than the window. Tables may scroll in their frames,
+ * but not because of a name.
+ */
+const overflowing = (page) =>
+  page.evaluate(() => {
+    const scrolls = "pre, select, .tail, .chart, .visually-hidden, .table-frame > table";
+    const outside = [...document.querySelectorAll("body *")].filter((e) => !e.closest(scrolls));
+    const wide = outside.filter((e) => e.getBoundingClientRect().right > innerWidth + 1);
+    const tables = [...document.querySelectorAll("table")].filter((e) => e.offsetWidth > Math.max(560, innerWidth));
+    return [...wide, ...tables].map((e) => `${e.tagName}.${e.className}: ${e.textContent.slice(0, 30)}`);
+  });
+
+test("long names wrap", async () => {
+  const long = (start, n) => start + "x".repeat(n - start.length);
+  const [channel, user, device, name] = [long("c-", 200), long("u-", 100), long("d-", 100), long("n-", 60)];
+  const client = await openClient({ user, client: device, channels: [channel], info: { [name]: name } });
+  const [room, resource, board] = [long("r-", 60), long("h-", 60), long("b-", 60)];
+  await call("POST", "/v1/push", { channel, data: { [channel]: channel }, set: { [long("f-", 100)]: channel } });
+  await call("POST", "/v1/rooms", { id: room, mode: "battle", name, owner: user });
+  await call("PUT", `/v1/holds/${resource}`, { seats: [long("s-", 30)] });
+  await call("POST", `/v1/holds/${resource}/holds`, { id: long("o-", 48), user, seats: [long("s-", 30)] });
+  await call("POST", `/v1/boards/${board}/scores`, { player: user, score: 1 });
+  const { account } = await call("POST", "/v1/accounts", { name: long("a-", 60), password: "correct horse" });
+  await call("POST", "/v1/scenes", { id: long("p-", 48), world: long("w-", 30), name });
+  const id = encodeURIComponent(`${user}/${device}`);
+  const pages = {
+    channels: channel,
+    [`channels/${channel}`]: user,
+    users: user,
+    [`users/${user}`]: device,
+    [`clients/${id}`]: channel,
+    rooms: name,
+    [`rooms/${room}`]: user,
+    holds: resource,
+    [`holds/${resource}`]: user,
+    boards: board,
+    [`boards/${board}`]: user,
+    accounts: long("a-", 60),
+    [`accounts/${account.id}`]: long("a-", 60),
+    [`scenes/${long("p-", 48)}`]: name,
+    [long("page-", 200)]: "This console has no such page.",
+  };
+  for (const width of [390, 1280]) {
+    await inPage(
+      async (page) => {
+        for (const [route, text] of Object.entries(pages)) {
+          await openPage(page, route);
+          await page.getByText(text).first().waitFor();
+          assert.deepEqual(await overflowing(page), [], `${route.slice(0, 12)} at ${width}`);
+        }
+        await openPage(page, `clients/${id}`);
+        await page.getByRole("button", { name: "Disconnect" }).click();
+        await page.getByRole("dialog").getByText(user).waitFor();
+        assert.deepEqual(await overflowing(page), [], `a dialog at ${width}`);
+      },
+      { key: KEY_ADMIN, width },
+    );
+  }
+  client.close();
+});
+
 test("the keyboard reaches and follows the main menu", () =>
   inPage(
     async (page) => {

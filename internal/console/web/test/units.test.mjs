@@ -92,3 +92,14 @@ test("a page that follows something waits longer after each failure, and stops w
     timer.mock.restore();
   }
 });
+
+test("fields of two pages, also one named __proto__", async () => {
+  globalThis.sessionStorage = { getItem: () => null };
+  const { merged } = await load("parts/livestate.ts");
+  const both = merged(JSON.parse('{"a": [1, 2]}'), JSON.parse('{"__proto__": [3, 4], "b": [5, 6]}'));
+  assert.deepEqual(Object.entries(both), [
+    ["a", [1, 2]],
+    ["__proto__", [3, 4]],
+    ["b", [5, 6]],
+  ]);
+});

@@ -133,7 +133,7 @@ function HoldRow({ hold }: { hold: Active }) {
         {hold.id}
       </th>
       <td>{hold.user ? <a href={link("users", hold.user)}>{hold.user}</a> : "–"}</td>
-      <td class={hold.units ? "num" : ""}>{hold.units ? hold.seats.length : hold.seats.join(", ")}</td>
+      <td class={hold.units ? "num" : "value"}>{hold.units ? hold.seats.length : hold.seats.join(", ")}</td>
       <td>{hold.state === "sold" ? <Badge tone="accent">sold</Badge> : <Badge tone="warn">held</Badge>}</td>
       <td>{hold.until ? countdown(hold.until - now) : "–"}</td>
     </tr>

@@ -8,7 +8,10 @@ import type { Room, RoomCard } from "./types";
 
 const pageSize = 50;
 const statuses = ["waiting", "playing", "finished"];
-const tones: Record<string, Tone> = { waiting: "accent", playing: "good", finished: "plain" };
+const tones = new Map<string, Tone>([
+  ["waiting", "accent"],
+  ["playing", "good"],
+]);
 
 /**
  * loadRooms reads pages until there are `most` rooms. A page may be empty and still have a next
@@ -127,7 +130,7 @@ export function Rooms() {
 function RoomStatus({ room }: { room: Room["room"] }) {
   return (
     <>
-      <Badge tone={tones[room.status] ?? "plain"}>{room.status}</Badge>
+      <Badge tone={tones.get(room.status) ?? "plain"}>{room.status}</Badge>
       {room.locked && (
         <>
           {" "}

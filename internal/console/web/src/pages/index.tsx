@@ -28,34 +28,42 @@ interface Entry {
   one?: (name: string) => ComponentChild;
 }
 
-const entries: Record<string, Entry> = {
-  overview: { scope: "read", list: () => <Overview /> },
-  channels: { scope: "read", list: () => <Channels />, one: (name) => <ChannelPage key={name} name={name} /> },
-  users: { scope: "read", list: () => <Users />, one: (name) => <UserPage key={name} name={name} /> },
-  clients: { scope: "read", list: () => <Users />, one: (id) => <ClientPage key={id} id={id} /> },
-  webhooks: { scope: "read", list: () => <WebhooksPage /> },
-  access: { scope: "read", list: () => <Access /> },
-  start: { scope: "push", list: () => <Start /> },
-  rooms: { scope: "read", system: "rooms", list: () => <Rooms />, one: (id) => <RoomPage key={id} id={id} /> },
-  holds: { scope: "read", system: "holds", list: () => <Holds />, one: (name) => <HoldPage key={name} name={name} /> },
-  boards: {
-    scope: "read",
-    system: "boards",
-    list: () => <Boards />,
-    one: (name) => <BoardPage key={name} name={name} />,
-  },
-  accounts: {
-    scope: "admin",
-    system: "accounts",
-    list: () => <Accounts />,
-    one: (id) => <AccountPage key={id} id={id} />,
-  },
-  scenes: { scope: "read", system: "scenes", list: () => <Scenes />, one: (id) => <ScenePage key={id} id={id} /> },
-};
+// A Map, because the name comes from the address: an object also has members such as constructor.
+const entries = new Map<string, Entry>(
+  Object.entries({
+    overview: { scope: "read", list: () => <Overview /> },
+    channels: { scope: "read", list: () => <Channels />, one: (name) => <ChannelPage key={name} name={name} /> },
+    users: { scope: "read", list: () => <Users />, one: (name) => <UserPage key={name} name={name} /> },
+    clients: { scope: "read", list: () => <Users />, one: (id) => <ClientPage key={id} id={id} /> },
+    webhooks: { scope: "read", list: () => <WebhooksPage /> },
+    access: { scope: "read", list: () => <Access /> },
+    start: { scope: "push", list: () => <Start /> },
+    rooms: { scope: "read", system: "rooms", list: () => <Rooms />, one: (id) => <RoomPage key={id} id={id} /> },
+    holds: {
+      scope: "read",
+      system: "holds",
+      list: () => <Holds />,
+      one: (name) => <HoldPage key={name} name={name} />,
+    },
+    boards: {
+      scope: "read",
+      system: "boards",
+      list: () => <Boards />,
+      one: (name) => <BoardPage key={name} name={name} />,
+    },
+    accounts: {
+      scope: "admin",
+      system: "accounts",
+      list: () => <Accounts />,
+      one: (id) => <AccountPage key={id} id={id} />,
+    },
+    scenes: { scope: "read", system: "scenes", list: () => <Scenes />, one: (id) => <ScenePage key={id} id={id} /> },
+  }),
+);
 
 /** pageOf returns the page of a route, or says why there is none. */
 export function pageOf([name, id]: string[], session: Session): ComponentChild {
-  const entry = entries[name || (session.may("read") ? "overview" : "start")];
+  const entry = entries.get(name || (session.may("read") ? "overview" : "start"));
   if (!entry || (entry.system && !session.has(entry.system))) {
     return (
       <Page title="Nothing here">

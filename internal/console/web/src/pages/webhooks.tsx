@@ -12,12 +12,12 @@ const step = 50;
 const settings = `export SWITCHBOARD_WEBHOOKS_URL=https://backend.example.com/switchboard
 export SWITCHBOARD_WEBHOOKS_SECRETS=$(openssl rand -hex 32)`;
 
-const reasons: Record<string, string> = {
-  expired: "Your backend did not accept it within webhooks.max_age.",
-  refused: "Your backend refused it.",
-  gone: "Your backend answered 410.",
-  full: "Too many events were waiting.",
-};
+const reasons = new Map([
+  ["expired", "Your backend did not accept it within webhooks.max_age."],
+  ["refused", "Your backend refused it."],
+  ["gone", "Your backend answered 410."],
+  ["full", "Too many events were waiting."],
+]);
 
 export function WebhooksPage() {
   const { self } = useSession();
@@ -165,7 +165,7 @@ function Letter({ letter: { id, reason, at, event } }: { letter: DeadLetter }) {
       {() => (
         <>
           <p class="soft">
-            {reasons[reason] ?? reason} <span class="mono">{id}</span>
+            {reasons.get(reason) ?? reason} <span class="mono">{id}</span>
           </p>
           <pre class="mono" tabIndex={0}>
             {json(event, 2)}

@@ -8,6 +8,10 @@ import { repeat, sleep } from "./repeat";
 const waitSeconds = 25;
 const pause = 300; // ms between two reads, however fast the channel changes
 
+/** merged returns the fields of both pages. Object.assign would lose a field named __proto__. */
+export const merged = (a: State["fields"], b: State["fields"]): State["fields"] =>
+  Object.fromEntries([...Object.entries(a), ...Object.entries(b)]);
+
 /** loadState reads pages of a state until it has `most` fields. cursor is set if there are more. */
 async function loadState(channel: string, prefix: string, most: number, signal: AbortSignal): Promise<State> {
   const page = (cursor?: string) =>
@@ -18,7 +22,7 @@ async function loadState(channel: string, prefix: string, most: number, signal: 
   const state = await page();
   while (state.cursor && Object.keys(state.fields).length < most) {
     const next = await page(state.cursor);
-    Object.assign(state.fields, next.fields);
+    state.fields = merged(state.fields, next.fields);
     if (next.cursor) state.cursor = next.cursor;
     else delete state.cursor;
   }

@@ -28,7 +28,10 @@ const items: Item[] = [
 ];
 
 // Pages that have no item of their own.
-const parents: Record<string, string> = { "": "overview", clients: "users" };
+const parents = new Map([
+  ["", "overview"],
+  ["clients", "users"],
+]);
 
 export function Navigation({ current, leave }: { current: string; leave: () => void }) {
   const { self, may, has } = useSession();
@@ -36,7 +39,7 @@ export function Navigation({ current, leave }: { current: string; leave: () => v
   const [theme, toggleTheme] = useTheme();
   useEffect(() => setOpen(false), [current]);
   const visible = items.filter((i) => i.scopes.some(may) && (!i.system || has(i.system)));
-  const active = parents[current] ?? current;
+  const active = parents.get(current) ?? current;
   const entry = ({ page, label }: Item) => (
     <li key={page}>
       <a href={link(page)} aria-current={page === active ? "page" : undefined} onClick={() => setOpen(false)}>
@@ -75,7 +78,11 @@ export function Navigation({ current, leave }: { current: string; leave: () => v
         <footer>
           <p class="side-note">
             {self.open ? (
-              self.tokens ? "No API keys: this port is open" : "Open broker, no keys"
+              self.tokens ? (
+                "No API keys: this port is open"
+              ) : (
+                "Open broker, no keys"
+              )
             ) : (
               <>
                 Key <strong>{self.key.name || "without a name"}</strong>
