@@ -115,6 +115,11 @@ func (b *Broker) listenForOperators() (servers []*server, err error) {
 	return servers, nil
 }
 
+// limitResets closes HTTP/2 connections that reset too many streams.
+func (b *Broker) limitResets(h http.Handler) http.Handler {
+	return &transport.LimitResets{Handler: h, Proxies: b.opts.Limits.Proxies, Refused: func() { b.metrics.refused("resets") }}
+}
+
 // newServer opens a port. name is the name of the port's setting. addresses bounds the connections
 // of each address, nil for no bound.
 func (b *Broker) newServer(name, addr string, h http.Handler, addresses *limit.Addresses) (*server, error) {
@@ -133,7 +138,7 @@ func (b *Broker) newServer(name, addr string, h http.Handler, addresses *limit.A
 	}
 	s := &server{listener: b.encrypted(name, gated)}
 	s.http = http.Server{
-		Handler: transport.OneAtATime(h), ConnContext: transport.ConnContext, ConnState: transport.ConnState,
+		Handler: transport.OneAtATime(b.limitResets(h)), ConnContext: transport.ConnContext, ConnState: transport.ConnState,
 		ReadHeaderTimeout: b.opts.Timing.Connect, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		// net/http may read the rest of the body before it writes the response.
 		WriteTimeout:   readTimeout + writeTimeout,

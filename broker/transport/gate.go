@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"switchboard/broker/limit"
 )
 
 // Gate limits the number of connections of the process. A process without free descriptors cannot
@@ -83,6 +85,10 @@ type place struct {
 	reads         atomic.Int64 // reads of the connection that returned data
 	readsServed   atomic.Int64 // reads at the start of the last request
 	authenticated atomic.Bool  // a request has presented an API key
+	ended         atomic.Bool  // a read has failed
+
+	resets  atomic.Pointer[limit.SharedBucket] // of LimitResets; nil before the first reset
+	refused atomic.Bool                        // LimitResets has closed the connection
 }
 
 // newPlace returns the place of a provisional connection. The caller has entered the gate.

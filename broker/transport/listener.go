@@ -81,6 +81,9 @@ type gatedConn struct {
 func (c *gatedConn) Read(p []byte) (int, error) {
 	if len(c.unread) == 0 {
 		n, err := c.Conn.Read(p)
+		if err != nil {
+			c.ended.Store(true) // before the contexts of the streams end
+		}
 		if n > 0 && c.reads.Add(1) == 1 && proxyproto.Begins(p[:n]) { // net/http answers it with a 400
 			c.listener.ProxyHeaders.refuse(errForeignHeader, c.RemoteAddr().String())
 		}
