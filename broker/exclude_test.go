@@ -110,7 +110,7 @@ func TestBadExclude(t *testing.T) {
 		`{"client":"alice/phone","data":1,"exclude":"alice/tab"}`:    "exclude: a push to clients has none, since it names all its receivers",
 		`{"channel":"news","data":1,"exclude":"a b"}`:                `exclude: client: character ' ' at byte 1 of the name is not allowed`,
 		`{"channel":"news","data":1,"exclude":["alice/tab"]}`:        "exclude: array does not fit, expected a string, at byte 38",
-		`{"channel":"news","exclude":"alice/tab"}`:                   "data: it is missing, and the push changes no fields (set, del, add, touch)",
+		`{"channel":"news","exclude":"alice/tab"}`:                   "data: missing, and the push changes no fields (set, del, add, touch)",
 		`{"users":["a","b"],"data":1,"exclude":"/"}`:                 "exclude: client: the name is empty",
 		`{"channel":"$all","data":1,"exclude":"alice/tab"}`:          "channel $all: it is a system channel",
 		`{"channels":["a","$b"],"data":1,"exclude":"alice/tab/x y"}`: `exclude: client: character ' ' at byte 1 of the name is not allowed`,

@@ -97,7 +97,7 @@ func (a api) optionalData(req *pushRequest, change *wire.Change) ([]byte, error)
 	case change != nil:
 		return nil, nil
 	default:
-		return nil, wire.Errorf(wire.BadRequest, "data: it is missing, and the push changes no fields (set, del, add, touch)")
+		return nil, wire.Errorf(wire.BadRequest, "data: missing, and the push changes no fields (set, del, add, touch)")
 	}
 	return payload.Compact(req.Data, a.MaxMessage)
 }

@@ -35,7 +35,7 @@ func TestStartErrors(t *testing.T) {
 		code int
 		want string // part of the only line on stderr
 	}{
-		{"unknown flag", []string{"--htpp"}, nil, 2, "broker: unknown flag: --htpp\nTry broker --help.\n"},
+		{"unknown flag", []string{"--htpp"}, nil, 2, "broker: unknown flag: --htpp; did you mean --http?\nTry broker --help.\n"},
 		{"an argument", []string{"serve"}, nil, 2, "belongs to no flag"},
 		{"bad level", []string{"--log-level=loud"}, nil, 2, "broker: --log-level: want trace"},
 		{"bad key in the file", []string{"--config", badKey}, nil, 1, "b.yaml: line 2: unknown key htpp"},

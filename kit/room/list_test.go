@@ -76,8 +76,8 @@ func eachListed(t *testing.T, n int, test func(w *world, r *recorder)) {
 		})
 	}, func(t *testing.T, b *kittest.Brokers) {
 		w.T, w.Brokers = t, b
+		defer func() { w.rooms, w.hosts = nil, nil }()
 		test(&world{T: t, Brokers: b, rooms: w.rooms[len(w.rooms)-len(b.List):], hosts: w.hosts[len(w.hosts)-len(b.List):]}, events)
-		w.rooms, w.hosts = nil, nil
 	})
 }
 
@@ -180,7 +180,7 @@ func TestLists(t *testing.T) {
 				w.Errorf("%s counts %v, want %v", query, got, want)
 			}
 		}
-		for _, bad := range []string{"order=x", "limit=101", "free=-1", "desc=2", "cursor=x", "status=x", "visibility=x"} {
+		for _, bad := range []string{"order=x", "limit=1001", "free=-1", "desc=2", "cursor=x", "status=x", "visibility=x"} {
 			w.http(400, "GET", "/v1/rooms?"+bad, nil)
 		}
 		w.http(400, "GET", "/v1/room-count?region=eu&mode=battle", nil)
