@@ -6,29 +6,48 @@ import (
 	"time"
 )
 
-// minUptime is how long a connection must last before the backoff is reset. An answer to connect is
-// not enough: a broker that fails under the load of returning clients answers each of them first. A
-// reset at the answer would let all of them return at the fastest rate.
-const minUptime = 10 * time.Second
-
-// backoff draws delays uniformly from [min, ceiling] ("full jitter", with a floor). The
-// ceiling starts at 4×min and doubles up to max. It does not start at min: all clients of a dead
-// instance lose their connections in the same millisecond, and the first delay spreads them.
+// backoff draws delays uniformly from min to the time for which something has failed, up to max
+// ("full jitter", with a floor). The first delays are drawn up to first: all clients of a dead
+// instance fail in the same millisecond, and the first delay already spreads them.
 type backoff struct {
-	min, max time.Duration
-	failures int
+	min, first, max time.Duration
+	since           time.Time // when the failures began; zero means that there are none
 }
 
-func (b *backoff) next() time.Duration {
-	ceiling := b.max
-	if shift := b.failures + 2; shift < 62 && b.min <= b.max>>shift {
-		ceiling = b.min << shift
+// newBackoff returns a backoff of one of n URLs, or of anything else with n = 1. With more URLs,
+// each is tried less often: when the network is back, all together bring back a client.
+func newBackoff(o Options, n int) backoff {
+	return backoff{min: o.BackoffMin, first: 4 * o.BackoffMin * time.Duration(2*n-1), max: o.BackoffMax}
+}
+
+// age returns for how long it has failed.
+func (b *backoff) age() time.Duration {
+	if b.since.IsZero() {
+		return 0
 	}
-	b.failures++
-	return b.min + rand.N(ceiling-b.min+1)
+	return time.Since(b.since)
 }
 
-func (b *backoff) reset() { b.failures = 0 }
+// next returns the delay after another failure.
+func (b *backoff) next() time.Duration {
+	if b.since.IsZero() {
+		b.since = time.Now()
+	}
+	most := min(max(b.age(), b.first), b.max)
+	return b.min + rand.N(max(0, most-b.min)+1)
+}
+
+// forget subtracts d from the time for which it has failed. It reports whether nothing is left.
+func (b *backoff) forget(d time.Duration) bool {
+	if b.age() <= d {
+		b.reset()
+		return true
+	}
+	b.since = b.since.Add(d)
+	return false
+}
+
+func (b *backoff) reset() { b.since = time.Time{} }
 
 // pause waits for d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {

@@ -2,50 +2,62 @@ package client
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
+// TestBackoffBounds draws delays while something fails: up to the time for which it has failed.
 func TestBackoffBounds(t *testing.T) {
-	for _, tc := range []struct {
-		min, max time.Duration
-		ceilings []time.Duration
-	}{
-		{min: 200 * time.Millisecond, max: 20 * time.Second, ceilings: []time.Duration{
-			800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6400 * time.Millisecond,
-			12800 * time.Millisecond, 20 * time.Second, 20 * time.Second,
-		}},
-		{min: time.Second, max: time.Second, ceilings: []time.Duration{time.Second, time.Second}},
-		{min: 1, max: 1 << 62, ceilings: []time.Duration{4, 8, 16}},
+	for _, tc := range []struct{ min, first, max time.Duration }{
+		{200 * time.Millisecond, 800 * time.Millisecond, 20 * time.Second},
+		{time.Second, 4 * time.Second, time.Second},
+		{1, 4, 1 << 62},
 	} {
-		for range 200 {
-			b := backoff{min: tc.min, max: tc.max}
-			for i, ceiling := range tc.ceilings {
-				if d := b.next(); d < tc.min || d > ceiling {
-					t.Fatalf("delay %d of %s..%s is %s, want at most %s", i, tc.min, tc.max, d, ceiling)
+		synctest.Test(t, func(t *testing.T) {
+			for range 200 {
+				b := backoff{min: tc.min, first: tc.first, max: tc.max}
+				began := time.Now()
+				for i := range 20 {
+					age := time.Since(began)
+					d := b.next()
+					if ceiling := max(tc.min, min(max(age, tc.first), tc.max)); d < tc.min || d > ceiling {
+						t.Fatalf("delay %d of %s..%s after %s is %s, want at most %s", i, tc.min, tc.max, age, d, ceiling)
+					}
+					pause(t.Context(), d)
 				}
 			}
-			for range 100 {
-				if d := b.next(); d < tc.min || d > tc.max {
-					t.Fatalf("delay %s is not within %s..%s", d, tc.min, tc.max)
-				}
-			}
-			if b.reset(); b.next() > 4*tc.min {
-				t.Fatal("the reset changed nothing")
-			}
-		}
+		})
 	}
 }
 
 func TestFirstDelaysAreSpread(t *testing.T) {
 	low, high := time.Hour, time.Duration(0)
 	for range 200 {
-		b := backoff{min: 200 * time.Millisecond, max: 20 * time.Second}
+		b := newBackoff(Options{}.withDefaults(), 1)
 		d := b.next()
 		low, high = min(low, d), max(high, d)
 	}
 	if high-low < 400*time.Millisecond {
 		t.Fatalf("200 clients reconnect within %s", high-low)
 	}
+}
+
+// TestBackoffForgets: a good time makes up for a bad one.
+func TestBackoffForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBackoff(Options{}.withDefaults(), 1)
+		if !b.forget(0) {
+			t.Error("a new backoff has something to forget")
+		}
+		b.next()
+		pause(t.Context(), 10*time.Second)
+		if b.forget(4*time.Second) || b.age() != 6*time.Second {
+			t.Errorf("it has failed for %s, want 6s", b.age())
+		}
+		if !b.forget(6*time.Second) || b.age() != 0 {
+			t.Errorf("it has failed for %s, want nothing", b.age())
+		}
+	})
 }
 
 func TestShortConnectionsDoNotResetTheBackoff(t *testing.T) {

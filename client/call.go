@@ -139,15 +139,16 @@ func (c *Client) answerLocked(ev wire.Event) {
 	c.resolveLocked(call, ev, nil)
 }
 
-// detach removes s as the current connection, and returns how long s was connected. The next
+// detach removes s as the current connection, and returns how long it was connected, and whether it
+// was at all. The next
 // connection sends unsent calls, and repeats sent calls that are safe to repeat. A sent request
 // keeps waiting for its reply. detach resolves sent publishes without a key, sent calls of methods,
 // unsubscribes, and subscribes that a later one replaced.
-func (c *Client) detach(s *session) time.Duration {
+func (c *Client) detach(s *session) (uptime time.Duration, accepted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.connectedAt.IsZero() {
-		return 0
+		return 0, false
 	}
 	c.session = nil
 	for _, sub := range c.subs {
@@ -178,7 +179,7 @@ func (c *Client) detach(s *session) time.Duration {
 			call.sent = false
 		}
 	}
-	return time.Since(s.connectedAt)
+	return time.Since(s.connectedAt), true
 }
 
 // order returns 0 for calls that a new connection sends first: an update with Own needs the

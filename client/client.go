@@ -22,6 +22,7 @@ type Client struct {
 	netDial   netDial
 	inbox     *inbox
 	delivered chan struct{} // closed when deliver has returned
+	wake      chan struct{} // one slot: the network may be back
 
 	instance string // distinguishes this Client from others with the same client id
 
@@ -54,6 +55,7 @@ func New(opts Options) (*Client, error) {
 		netDial:   (&net.Dialer{}).DialContext,
 		inbox:     newInbox(),
 		delivered: make(chan struct{}),
+		wake:      make(chan struct{}, 1),
 		instance:  crand.Text()[:8],
 		secret:    cmp.Or(opts.Secret, crand.Text()), // drawn here, so the client keeps its id if the first answer is lost
 		token:     token{value: opts.Token},
@@ -112,30 +114,59 @@ func (c *Client) Run(ctx context.Context) error {
 
 // connectLoop serves one connection after another. It returns nil when ctx ends.
 func (c *Client) connectLoop(ctx context.Context) error {
-	retry := backoff{min: c.opts.BackoffMin, max: c.opts.BackoffMax}
-	next := rand.IntN(len(c.endpoints))
+	d := newDialer(c)
+	defer d.attempts.Wait()
+	tokens := newBackoff(c.opts, 1)
 	for {
-		e := c.endpoints[next%len(c.endpoints)]
-		c.queueState(State{Phase: Connecting, URL: e.raw})
-		up, err := c.connection(ctx, e)
+		token, err := c.currentToken(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if up >= minUptime {
-			retry.reset()
+		if err != nil {
+			wait := tokens.next()
+			c.attemptEnded("", err, wait)
+			if !pause(ctx, wait) {
+				return nil
+			}
+			continue
+		}
+		tokens.reset()
+		opened, err := d.dial(ctx)
+		if err != nil {
+			return nil
+		}
+		s := opened.session
+		c.queueConnect(s, token)
+		err = s.run(ctx)
+		uptime, accepted := c.detach(s)
+		if ctx.Err() != nil {
+			return nil
 		}
 		if err = c.afterClose(err); final(err) {
 			return err
 		}
-		if tryNextInstance(err) {
-			next++
+		if accepted {
+			d.lost(opened.target, uptime, !tryNextInstance(err), afterOf(err))
+		} else {
+			d.refused(opened.target, afterOf(err))
 		}
-		delay := c.delay(&retry, err)
-		c.opts.Logger.Warn().Err(err).Str("url", e.raw).Dur("retry_in", delay).Msg("connection lost")
-		c.queueState(State{Phase: Closed, URL: e.raw, Err: err, RetryIn: delay})
-		if !pause(ctx, delay) {
-			return nil
-		}
+		c.attemptEnded(opened.target.raw, err, d.retryIn())
+	}
+}
+
+// attemptEnded reports the end of an attempt or a connection.
+func (c *Client) attemptEnded(url string, err error, retryIn time.Duration) {
+	c.opts.Logger.Warn().Err(err).Str("url", url).Dur("retry_in", retryIn).Msg("connection lost")
+	c.queueState(State{Phase: Closed, URL: url, Err: err, RetryIn: retryIn})
+}
+
+// Wake tells the client that the network may be back: it connects at once, instead of after its
+// delay. A delay that the broker has asked for stays. It does nothing while there is a connection.
+func (c *Client) Wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil {
+		signal(c.wake)
 	}
 }
 
@@ -159,14 +190,12 @@ func tryNextInstance(err error) bool {
 	return true
 }
 
-// delay returns the time before the next attempt: the time that the broker asked for, or else a
-// random one from retry. Both count as a failure in retry.
-func (c *Client) delay(retry *backoff, err error) time.Duration {
-	drawn := retry.next()
-	if closed, ok := errors.AsType[*ClosedError](err); ok && closed.After > 0 {
+// afterOf returns the delay that the broker has asked for, 0 for none.
+func afterOf(err error) time.Duration {
+	if closed, ok := errors.AsType[*ClosedError](err); ok {
 		return closed.After
 	}
-	return drawn
+	return 0
 }
 
 // queueState queues a call of OnState after the earlier messages.

@@ -1,6 +1,7 @@
 // Package client is the Go client of Switchboard: one logical connection to a broker, over
 // WebSocket (ws://host/ws, wss://host/ws) or raw TCP (tcp://host:port). [Client.Run] reconnects
-// until its context ends or the broker forbids it.
+// until its context ends or the broker forbids it. With several URLs, it tries the next one while
+// one is silent; docs/protocol.md has the delays under Reconnecting.
 //
 // Guarantees:
 //
@@ -39,10 +40,10 @@
 //
 // # Implementation
 //
-// Run serves one connection at a time (session.go), with a reader and a writer. The reader puts
-// messages into an inbox (inbox.go), which outlives connections. One goroutine takes them out and
-// calls the callbacks (deliver.go). The inbox is bounded in bytes. When it is full, the reader
-// stops, and the broker keeps this client's position. The reader decides whether the fields of a
-// channel are complete (pages.go). The copy of them changes when their messages leave the inbox
-// (view.go).
+// Run makes attempts at all URLs (dialer.go), and serves one connection at a time (session.go),
+// with a reader and a writer. The reader puts messages into an inbox (inbox.go), which outlives
+// connections. One goroutine takes them out and calls the callbacks (deliver.go). The inbox is
+// bounded in bytes. When it is full, the reader stops, and the broker keeps this client's position.
+// The reader decides whether the fields of a channel are complete (pages.go). The copy of them
+// changes when their messages leave the inbox (view.go).
 package client

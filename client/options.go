@@ -19,7 +19,7 @@ import (
 // Options configures a Client.
 type Options struct {
 	// URLs are the instances: ws://host/ws, wss://host/ws or tcp://host:port. The client starts with a
-	// random one, and moves to the next after a failure. Zero means an error.
+	// random one, and tries the next one while one is silent. Zero means an error.
 	URLs []string
 	// Client is the name or id of this device, the same over reconnects. The broker puts the user and
 	// a '/' before a name. A name has no '/'. Zero means that the broker assigns one, which the
@@ -64,10 +64,9 @@ type Options struct {
 	// token. Zero means that it is only logged.
 	OnUnsubscribed func(channel string, err *Error)
 
-	// BackoffMin is the least time between two connections. Zero means 200 ms.
+	// BackoffMin is the least delay of an attempt after a failure of its URL. Zero means 200 ms.
 	BackoffMin time.Duration
-	// BackoffMax is the most time between two connections, unless the broker asks for
-	// more. Zero means 20 s.
+	// BackoffMax is the longest delay of an attempt, unless the broker asks for more. Zero means 20 s.
 	BackoffMax time.Duration
 	// Logger gets reconnects as warnings, and other lines at lower levels. Zero means no log.
 	Logger zerolog.Logger
@@ -114,7 +113,7 @@ type State struct {
 	User    string        // connected
 	Server  string        // connected: the instance that answered
 	Err     error         // closed: a *ClosedError if the broker gave a reason
-	RetryIn time.Duration // closed: the time until the next attempt
+	RetryIn time.Duration // closed: the time until the next attempt; 0 if one is being made
 	Final   bool          // closed: Run returns without another attempt
 }
 

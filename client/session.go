@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// connectTimeout bounds the dialling, and then the wait for `connected`.
-	connectTimeout = 10 * time.Second
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
 	// closeGrace is how long a connection that has failed in one direction stays open in the other.
@@ -25,6 +23,7 @@ const (
 type session struct {
 	client     *Client
 	url        string
+	patience   time.Duration // the longest wait for the connection, and then for `connected`
 	conn       conn
 	cancel     context.CancelCauseFunc // ends the session; the first cause is kept
 	wake       chan struct{}           // one slot: messages wait to be written
@@ -51,30 +50,10 @@ type outgoing struct {
 	call *call
 }
 
-// connection dials e and serves one connection. It returns the reason for its end, and how long
-// it was connected.
-func (c *Client) connection(ctx context.Context, e endpoint) (up time.Duration, err error) {
-	s := &session{client: c, url: e.raw, wake: make(chan struct{}, 1), finish: make(chan struct{})}
-	if err = s.open(ctx, e); err != nil {
-		return 0, err
-	}
-	err = s.run(ctx)
-	return c.detach(s), err
-}
-
-// open dials e and queues connect as the first message.
-func (s *session) open(ctx context.Context, e endpoint) error {
-	bounded, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	token, err := s.client.currentToken(bounded)
-	if err != nil {
-		return err
-	}
-	if s.conn, err = s.client.dial(bounded, e, s.resetIdleTimer); err != nil {
-		return err
-	}
-	s.client.queueConnect(s, token)
-	return nil
+// newSession returns the session of a connection that is to be opened. Its server may be silent for
+// patience.
+func newSession(c *Client, url string, patience time.Duration) *session {
+	return &session{client: c, url: url, patience: patience, wake: make(chan struct{}, 1), finish: make(chan struct{})}
 }
 
 // run starts the reader and the writer, and waits for both. When ctx ends, the writer may still
@@ -82,7 +61,7 @@ func (s *session) open(ctx context.Context, e endpoint) error {
 func (s *session) run(ctx context.Context) error {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	s.idleTimer = time.AfterFunc(connectTimeout, func() { cancel(errIdleTimeout) })
+	s.idleTimer = time.AfterFunc(s.patience, func() { cancel(errIdleTimeout) })
 	defer s.idleTimer.Stop()
 	written := make(chan struct{})
 	s.wg.Go(func() { cancel(s.readLoop(inner)) })

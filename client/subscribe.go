@@ -149,7 +149,7 @@ func (c *Client) addSubscriptionLocked(channel string, opts SubscribeOptions, af
 	if sub == nil {
 		sub = &subscription{
 			channel: channel,
-			retry:   backoff{min: c.opts.BackoffMin, max: c.opts.BackoffMax},
+			retry:   newBackoff(c.opts, 1),
 		}
 		c.subs[channel] = sub
 	}

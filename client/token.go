@@ -23,6 +23,8 @@ func (c *Client) currentToken(ctx context.Context) (string, error) {
 	if t.known || c.opts.TokenSource == nil {
 		return t.value, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
 	value, err := c.opts.TokenSource(ctx)
 	if err != nil {
 		return "", fmt.Errorf("ask for a token: %w", err)

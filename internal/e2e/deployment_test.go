@@ -38,12 +38,12 @@ type deployOptions struct {
 
 // deploy starts Redis, n brokers and a janitor. Leases are short, so that the others notice the
 // death of a broker within seconds. env are more variables of the brokers.
-func deploy(ctx context.Context, t *testing.T, n int, env ...string) *deployment {
+func deploy(ctx context.Context, t testing.TB, n int, env ...string) *deployment {
 	t.Helper()
 	return deployWith(ctx, t, n, deployOptions{env: env})
 }
 
-func deployWith(ctx context.Context, t *testing.T, n int, o deployOptions) *deployment {
+func deployWith(ctx context.Context, t testing.TB, n int, o deployOptions) *deployment {
 	t.Helper()
 	d := new(deployment)
 	if o.redis == "" {
@@ -72,7 +72,7 @@ func deployWith(ctx context.Context, t *testing.T, n int, o deployOptions) *depl
 }
 
 // awaitPorts waits until the broker listens.
-func (b *instance) awaitPorts(ctx context.Context, t *testing.T) {
+func (b *instance) awaitPorts(ctx context.Context, t testing.TB) {
 	t.Helper()
 	b.http = b.logged(ctx, t, "listening", "http")
 	b.tcp = b.logged(ctx, t, "listening", "tcp")

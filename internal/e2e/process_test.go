@@ -16,7 +16,7 @@ const tailLines = 40
 type process struct{ *proc.Process }
 
 // start starts a command that is killed at the end of the test. See proc.Start for onLine.
-func start(t *testing.T, name string, cmd *exec.Cmd, onLine func([]byte)) *process {
+func start(t testing.TB, name string, cmd *exec.Cmd, onLine func([]byte)) *process {
 	t.Helper()
 	p, err := proc.Start(name, cmd, onLine)
 	if err != nil {
@@ -32,7 +32,7 @@ func start(t *testing.T, name string, cmd *exec.Cmd, onLine func([]byte)) *proce
 }
 
 // logged waits for a log line with this message and returns one of its fields.
-func (p *process) logged(ctx context.Context, t *testing.T, message, field string) string {
+func (p *process) logged(ctx context.Context, t testing.TB, message, field string) string {
 	t.Helper()
 	value, err := p.Logged(ctx, message, field)
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *process) logged(ctx context.Context, t *testing.T, message, field strin
 }
 
 // end sends a signal and waits until the process ends.
-func (p *process) end(ctx context.Context, t *testing.T, sig syscall.Signal) {
+func (p *process) end(ctx context.Context, t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	if err := p.End(ctx, sig); err != nil {
 		t.Fatal(err)

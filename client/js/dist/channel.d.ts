@@ -21,7 +21,7 @@ export interface ChannelOptions {
 /** The start of a subscription, or its continuation after a reconnect. */
 export interface Subscribed {
     id: number | undefined;
-    /** Messages between the last position and now are missing; a `gap` says which. */
+    /** false: messages after the last position are missing. A `gap` says which. */
     recovered: boolean;
 }
 export type ChannelEvents<Data> = FeedEvents<Data> & {
@@ -72,9 +72,9 @@ export declare class Channel<Data = Json, Fields extends object = Record<string,
     /** Gives fields a new lease of `ttl` seconds. */
     touch(names: string | string[], options?: ChangeOptions): Promise<Published>;
     /**
-     * Reads and writes fields as properties of a draft: `await room.transact((s) => { s.turn = next(s.turn); })`.
-     * It is published under the condition that no field that was read has changed. After a conflict,
-     * `change` is called again with the current values. Returns its result.
+     * Reads and writes fields as properties of a draft: `await room.transact((s) => { s.turn =
+     * next(s.turn); })`. It is published under the condition that no field that was read has changed.
+     * After a conflict, `change` is called again with the current values. Returns its result.
      */
     transact<Result>(change: (fields: Draft<Fields>) => Result | Promise<Result>, options?: TransactOptions): Promise<Result>;
     /** Reads stored messages, the oldest first, without a subscription. */
@@ -84,8 +84,8 @@ export declare class Channel<Data = Json, Fields extends object = Record<string,
         state?: boolean | string;
     }): Promise<History<Data>>;
     /**
-     * Reads a page of the clients in the channel, without a subscription. In a channel that shows aliases, `alias` is that of
-     * this client, or empty.
+     * Reads a page of the clients in the channel, without a subscription. In a channel that shows
+     * aliases, `alias` is that of this client, or empty.
      */
     presence(options?: {
         limit?: number;

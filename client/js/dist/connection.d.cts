@@ -21,17 +21,21 @@ export interface End {
     afterMs: number;
 }
 export interface Times {
-    /** The longest wait for a connection, in ms. */
+    /** The longest wait for a connection, in ms. With several URLs it is shorter at first. */
     connectTimeout: number;
     /** The silence after which a ping is sent, in ms. */
     pingAfter: number;
     /** The longest wait for anything after a ping, in ms. */
     pingTimeout: number;
 }
-/** Connection is one WebSocket, from `connect` to its end. It notices a server that is silent. */
+/** Connection is one WebSocket. It notices a server that is silent. */
 export declare class Connection {
-    constructor(socketClass: SocketClass, url: string, connect: Outgoing, _times: Times, _onMessage: (m: Incoming, size: number) => void, _onEnd: (end: End) => void);
-    _send(message: Outgoing): void;
+    /**
+     * `_silence` is the longest wait for the opening, and then for the answer to `connect`, in ms.
+     */
+    constructor(socketClass: SocketClass, url: string, _silence: number, _times: Times, _onOpen: () => void, _onMessage: (m: Incoming, size: number) => void, _onEnd: (end: End) => void);
+    /** Sends `connect`. */
+    _connect(message: Outgoing): void;
     _sendText(text: string): void;
     /** Verifies at once that the server answers. */
     _check(): void;

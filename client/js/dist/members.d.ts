@@ -8,7 +8,10 @@ export interface MemberEvents {
     /** Anything of the above, or new counts. */
     change: [];
 }
-/** Members is a live map of the clients in a channel, by client id, or by alias in a channel that shows aliases. */
+/**
+ * Members is a live map of the clients in a channel, by client id, or by alias in a channel that
+ * shows aliases.
+ */
 export declare class Members extends Emitter<MemberEvents> {
     /** The number of clients. */
     count: number;

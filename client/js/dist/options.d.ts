@@ -43,7 +43,7 @@ export interface Options extends Partial<Times> {
     appState?: AppState;
     /** The longest wait for an answer in ms, 0 for no limit. Absent: 30,000. */
     timeout?: number;
-    /** The bounds in ms of the random delay before a reconnect. Absent: 200 and 20,000. */
+    /** The bounds in ms of the random delay before an attempt. Absent: 200 and 20,000. */
     backoffMin?: number;
     backoffMax?: number;
     /** false: connect with `connect()`. Absent: at once. */
@@ -63,7 +63,7 @@ export interface Connected {
 export interface Disconnected {
     code: CloseCode | "lost" | "token";
     message: string;
-    /** The time until the next attempt, in ms. */
+    /** The time until the next attempt, in ms; 0 if one is being made. */
     retryIn: number;
 }
 export interface SwitchboardEvents {

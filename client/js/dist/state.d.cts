@@ -37,6 +37,9 @@ export declare class State<Fields extends object = Record<string, Json>> extends
     entries(): IterableIterator<[string, Entry]>;
     /** Iterates over names and values: `Object.fromEntries(room.state)` is a plain object. */
     [Symbol.iterator](): IterableIterator<[string, Json]>;
-    /** Resolves when all fields have arrived, and rejects if the subscription was refused or has ended. */
+    /**
+     * Resolves when all fields have arrived, and rejects if the subscription was refused or has
+     * ended.
+     */
     ready(): Promise<void>;
 }

@@ -21,9 +21,10 @@ export declare class Switchboard extends Emitter<SwitchboardEvents> {
     /** Acknowledges what is handled, and ends the connection for good. */
     close(): Promise<void>;
     /**
-     * Connects now instead of after the backoff, or verifies the connection. In a browser this happens
-     * when the page becomes visible or the network returns, and with the option `appState` when an application
-     * becomes active. Call it elsewhere. A delay that the broker has asked for stays.
+     * Connects now instead of after the backoff, or verifies the connection. In a browser this
+     * happens when the page becomes visible or the network returns, and with the option `appState`
+     * when an application becomes active. Call it elsewhere. A delay that the broker has asked for
+     * stays.
      */
     wake(): void;
     /**

@@ -4,8 +4,10 @@ export type TokenSource = string | (() => string | Promise<string>);
 export declare class Tokens {
     /** `_timeout` is the longest wait for the token function in ms; 0 for no limit. */
     constructor(_source: TokenSource | undefined, _timeout: number);
-    /** Returns the current token, or a new one. It rejects with the code `token`. */
-    _get(): Promise<string | undefined>;
+    /** The current token. */
+    get _current(): string | undefined;
+    /** Asks for a token if there is none that can be used. It rejects with the code `token`. */
+    _ensure(): Promise<void>;
     /** Asks the token function. */
     _fetch(): Promise<string>;
     _set(value: string): void;

@@ -1,4 +1,4 @@
-import { type ChangeOptions } from "./change.cjs";
+import type { ChangeOptions } from "./change.cjs";
 import type { Channel } from "./channel.cjs";
 import type { Json } from "./wire.cjs";
 export type TransactOptions = Omit<ChangeOptions, "if" | "key">;

@@ -1,4 +1,4 @@
-import { type ChangeOptions } from "./change.js";
+import type { ChangeOptions } from "./change.js";
 import type { Channel } from "./channel.js";
 import type { Json } from "./wire.js";
 export type TransactOptions = Omit<ChangeOptions, "if" | "key">;

@@ -1,3 +1,4 @@
+import { urlsOf } from "./config.js";
 import { SwitchboardError } from "./errors.js";
 import { jsonOf } from "./json.js";
 import type { Incoming } from "./wire.js";
@@ -30,7 +31,7 @@ export class Api {
     urls: string | string[],
     private readonly options: ApiOptions = {},
   ) {
-    this.urls = [urls].flat().map((url) => url.replace(/\/+$/, ""));
+    this.urls = urlsOf(urls, "http");
   }
 
   post<Answer>(path: string, body: unknown): Promise<Answer> {

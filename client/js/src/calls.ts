@@ -1,4 +1,4 @@
-import { Budget } from "./budget.js";
+import { bucket } from "./budget.js";
 import { now } from "./clock.js";
 import { SwitchboardError, refusal } from "./errors.js";
 import { jsonOf } from "./json.js";
@@ -11,31 +11,32 @@ import type { Incoming, Limits, Outgoing } from "./wire.js";
 const repeatWithin = 60_000;
 
 /**
- * The broker closes a connection with more messages or bytes without an answer. Three quarters of
- * that are used.
+ * The broker closes a connection with more messages or bytes without an answer. This part of them
+ * is used.
  */
 const maxOpen = 64;
 const maxOpenSize = 128 << 10;
+const part = 0.75;
 
 /** The most calls that wait to be sent, and their bytes. */
-const maxQueued = 10_000;
-const maxQueuedSize = 16 << 20;
+const maxWaiting = 10_000;
+const maxWaitingSize = 16 << 20;
 
 /** The shortest pause for a rate in ms. After it, several messages go out at once. */
 const minPause = 10;
 
 interface Call {
-  ref: number;
-  type: string;
-  keyed: boolean; // the broker executes it once, however often it arrives
-  weight: number; // the messages as which it counts
-  text: string; // its JSON
-  size: number; // in bytes
-  queued?: boolean; // to be sent
-  firstSent?: number; // ms
-  timer?: ReturnType<typeof setTimeout>;
-  resolve: (answer: Incoming) => void;
-  reject: (error: SwitchboardError) => void;
+  _ref: number;
+  _type: string;
+  _keyed: boolean; // the broker executes it once, however often it arrives
+  _weight: number; // the messages as which it counts
+  _text: string; // its JSON
+  _size: number; // in bytes
+  _sent?: boolean; // on this connection
+  _firstSent?: number; // ms
+  _timer?: ReturnType<typeof setTimeout>;
+  _resolve: (answer: Incoming) => void;
+  _reject: (error: SwitchboardError) => void;
 }
 
 /**
@@ -46,12 +47,13 @@ interface Call {
 export class Calls {
   private readonly _calls = new Map<number, Call>();
   private _queue: Call[] = []; // to be sent, in order
-  private _requests: Call[] = []; // the requests among them
-  private _queued = 0;
-  private _queuedSize = 0;
+  private _queueSize = 0; // in bytes
   private readonly _open = new Map<number, number>(); // size by ref, of those without an answer
   private _openSize = 0;
-  private _budget = new Budget();
+  private _limits: Limits = {}; // of the connection; an older broker names none
+  private _messages = bucket();
+  private _bytes = bucket();
+  private _requests = bucket();
   private _send: ((text: string) => void) | undefined;
   private _timer: ReturnType<typeof setTimeout> | undefined;
   private _stopped: SwitchboardError | undefined;
@@ -70,47 +72,49 @@ export class Calls {
   _submit(
     message: Outgoing,
     timeout: number,
-    resolve: (answer: Incoming) => void,
-    reject: (error: SwitchboardError) => void,
+    _resolve: (answer: Incoming) => void,
+    _reject: (error: SwitchboardError) => void,
   ): void {
-    const { type, key } = message;
-    const ref = this._nextRef();
+    const { type: _type } = message;
+    const _ref = this._nextRef();
     // The broker finds the ref of a message that is too large at its start.
-    const text = `{"ref":${ref},${jsonOf(message, type).slice(1)}`;
+    const _text = `{"ref":${_ref},${jsonOf(message, _type).slice(1)}`;
+    const _keyed = _type === "publish" && !!message["key"];
     const call: Call = {
-      ref,
-      type,
-      keyed: type === "publish" && !!key,
-      weight: weightOf(message),
-      text,
-      size: sizeOf(text),
-      resolve,
-      reject,
+      _ref,
+      _type,
+      _keyed,
+      _weight: weightOf(message),
+      _text,
+      _size: sizeOf(_text),
+      _resolve,
+      _reject,
     };
-    const error = this._stopped ?? this._tooLarge(call) ?? this._full(call);
-    if (error) return reject(error);
-    if (timeout > 0) call.timer = setTimeout(() => this._timedOut(call), timeout);
-    this._calls.set(ref, call);
-    this._enqueue(call);
+    const error = this._stopped ?? this._refusal(call);
+    if (error) return _reject(error);
+    if (timeout > 0) call._timer = setTimeout(() => this._timedOut(call), timeout);
+    this._calls.set(_ref, call);
+    this._queue.push(call);
+    this._queueSize += call._size;
     this._pump();
   }
 
   /** Counts a message that is sent without an answer, or what the broker counts besides. */
   _count(messages: number, bytes: number): void {
-    this._budget._take(messages, bytes);
+    this._messages._take(messages);
+    this._bytes._take(bytes);
   }
 
   /** Starts a connection. `first` makes the calls that must be sent before those that wait. */
-  _connected(limits: Limits | undefined, send: (text: string) => void, first: () => void): void {
-    this._budget = new Budget(limits);
+  _connected(limits: Limits = {}, send: (text: string) => void, first: () => void): void {
+    this._limits = limits;
+    this._messages = bucket(limits.message_rate);
+    this._bytes = bucket(limits.byte_rate);
+    this._requests = bucket(limits.request_rate);
     const queue = this._queue;
     this._queue = [];
     first();
     this._queue.push(...queue);
-    for (const call of this._calls.values()) {
-      const error = this._tooLarge(call);
-      if (error) this._finish(call).reject(error);
-    }
     this._send = send;
     this._pump();
   }
@@ -119,26 +123,22 @@ export class Calls {
   _lost(): void {
     if (!this._send) return;
     this._send = undefined;
-    clearTimeout(this._timer);
     this._open.clear();
     this._openSize = 0;
-    this._queue = [];
-    this._requests = [];
     for (const call of this._calls.values()) {
-      const { type, keyed, firstSent } = call;
-      const wasSent = !call.queued;
+      const { _type: type, _keyed: keyed, _firstSent: firstSent } = call;
       if (type === "unsubscribe") {
-        this._finish(call).resolve({ type }); // a connection that is gone has no subscriptions
-      } else if (type === "subscribe" || type === "refresh") {
-        this._finish(call).reject(new SwitchboardError("lost", "the connection was lost"));
-      } else if (wasSent && (type === "request" || (type === "publish" && !keyed))) {
-        this._finish(call).reject(unknownOutcome());
-      } else if (keyed && firstSent !== undefined && now() - firstSent > repeatWithin) {
-        this._finish(call).reject(unknownOutcome());
-      } else {
-        this._enqueue(call);
+        this._end(call, undefined, { type }); // a connection that is gone has no subscriptions
+      } else if (/subscribe|refresh/.test(type)) {
+        this._end(call, new SwitchboardError("lost", "the connection was lost"));
+      } else if (keyed ? now() - (firstSent ?? Infinity) > repeatWithin : call._sent && changes(type)) {
+        this._end(call, unknownOutcome());
+      } else if (call._sent) {
+        call._sent = false;
+        this._queueSize += call._size;
       }
     }
+    this._queue = [...this._calls.values()];
   }
 
   /** Passes an answer of `size` bytes to its call. */
@@ -147,12 +147,8 @@ export class Calls {
     this._open.delete(m.ref!);
     const call = this._calls.get(m.ref!);
     // The broker counts each KiB that it has read for the client, which is at least the answer.
-    this._count(call ? Math.max(0, size / 1024 - call.weight) : 0, size);
-    if (call && m.type !== "accepted") {
-      this._finish(call);
-      if (m.type === "error") call.reject(refusal(m));
-      else call.resolve(m);
-    }
+    this._count(call ? Math.max(0, size / 1024 - call._weight) : 0, size);
+    if (call && m.type !== "accepted") this._end(call, m.type === "error" ? refusal(m) : undefined, m);
     this._pump();
   }
 
@@ -161,80 +157,66 @@ export class Calls {
     this._lost();
     this._stopped = error;
     for (const call of this._calls.values()) {
-      this._finish(call).reject(call.firstSent !== undefined && call.keyed ? unknownOutcome() : error);
+      this._end(call, call._firstSent && call._keyed ? unknownOutcome() : error);
     }
   }
 
   private _pump(): void {
     clearTimeout(this._timer);
-    const { _limits: limits, _requests: rate } = this._budget;
-    while (this._send) {
-      const [call, request] = [this._first(this._queue), this._first(this._requests)];
-      const takesRequest = request && !rate._wait && (!call || (call.type !== "subscribe" && request.ref < call.ref));
-      const next = takesRequest ? request : call;
-      const wait = next ? this._budget._wait : request && rate._wait;
+    const { waiting = maxOpen, waiting_bytes = maxOpenSize } = this._limits;
+    while (this._send && this._queue.length) {
+      const requestWait = this._requests._wait();
+      const i = requestWait ? this._queue.findIndex((call) => call._type !== "request") : 0;
+      const wait = i < 0 ? requestWait : Math.max(this._messages._wait(), this._bytes._wait());
       if (wait) this._timer = setTimeout(() => this._pump(), Math.max(wait, minPause));
-      if (!next || wait) return;
-      if (this._open.size >= ((limits.waiting ?? maxOpen) * 3) / 4) return;
-      if (this._openSize && this._openSize + next.size > ((limits.waiting_bytes ?? maxOpenSize) * 3) / 4) return;
-      (takesRequest ? this._requests : this._queue).shift();
-      this._dequeue(next);
-      this._open.set(next.ref, next.size);
-      this._openSize += next.size;
-      this._budget._take(next.weight, next.size);
-      if (takesRequest) rate._take(1);
-      next.firstSent ??= now();
-      this._send(next.text);
+      if (wait || this._open.size >= waiting * part) return;
+      const call = this._queue[i]!;
+      if (this._openSize && this._openSize + call._size > waiting_bytes * part) return;
+      this._unqueue(i);
+      this._open.set(call._ref, call._size);
+      this._openSize += call._size;
+      this._count(call._weight, call._size);
+      if (call._type === "request") this._requests._take(1);
+      call._sent = true;
+      call._firstSent ??= now();
+      this._send(call._text);
     }
   }
 
-  /** The first call of a list that still waits. */
-  private _first(list: Call[]): Call | undefined {
-    while (list.length && !list[0]!.queued) list.shift();
-    return list[0];
+  private _unqueue(i: number): void {
+    for (const { _size } of this._queue.splice(i, 1)) this._queueSize -= _size;
   }
 
-  private _enqueue(call: Call): void {
-    (call.type === "request" ? this._requests : this._queue).push(call);
-    if (call.queued) return;
-    call.queued = true;
-    this._queued++;
-    this._queuedSize += call.size;
-  }
-
-  private _dequeue(call: Call): void {
-    if (!call.queued) return;
-    call.queued = false;
-    this._queued--;
-    this._queuedSize -= call.size;
-  }
-
-  private _tooLarge({ size }: Call): SwitchboardError | undefined {
-    const most = this._budget._limits.message;
-    if (!most || size <= most) return;
-    return new SwitchboardError("too_large", `the message has ${size} bytes, the broker allows ${most}`);
-  }
-
-  private _full({ type, size }: Call): SwitchboardError | undefined {
+  private _refusal({ _type: type, _size: size }: Call): SwitchboardError | undefined {
+    const { message = Infinity } = this._limits;
+    const { length } = this._queue;
+    if (size > message) return new SwitchboardError("too_large", `${size} bytes, at most ${message} are allowed`);
     if (/subscribe|refresh|ping/.test(type)) return; // of the library itself
-    if (this._queued < maxQueued && (!this._queued || this._queuedSize + size <= maxQueuedSize)) return;
-    return new SwitchboardError("queue_full", `${this._queued} calls wait: wait for them before you make more`);
+    if (!length || (length < maxWaiting && this._queueSize + size <= maxWaitingSize)) return;
+    return new SwitchboardError("queue_full", "too many calls wait");
   }
 
   private _timedOut(call: Call): void {
-    this._finish(call);
-    const { type, firstSent } = call;
-    if (firstSent === undefined) call.reject(new SwitchboardError("not_sent", `${type} could not be sent in time`));
-    else if (type === "publish" || type === "request") call.reject(unknownOutcome());
-    else call.reject(new SwitchboardError("timeout", `no answer to ${type} in time`));
+    const { _type: type, _firstSent: sent } = call;
+    const code = sent ? "timeout" : "not_sent";
+    const error = new SwitchboardError(code, `${type} was not ${sent ? "answered" : "sent"} in time`);
+    this._end(call, sent && changes(type) ? unknownOutcome() : error);
   }
 
-  private _finish(call: Call): Call {
-    clearTimeout(call.timer);
-    this._dequeue(call);
-    this._calls.delete(call.ref);
-    return call;
+  /** Ends a call with an error, or else with an answer. */
+  private _end(call: Call, error: SwitchboardError | undefined, answer?: Incoming): void {
+    clearTimeout(call._timer);
+    this._calls.delete(call._ref);
+    const i = call._sent ? -1 : this._queue.indexOf(call);
+    if (i >= 0) this._unqueue(i);
+    if (error) call._reject(error);
+    else call._resolve(answer!);
   }
+}
+
+/** changes reports whether a call may change something, so that it must not be sent twice. */
+function changes(type: string): boolean {
+  return /publish|request/.test(type);
 }
 
 /** weightOf returns the messages as which the broker counts a message. */
@@ -246,13 +228,7 @@ function weightOf(m: Outgoing): number {
 
 /** sizeOf returns the number of bytes of a text in UTF-8. */
 function sizeOf(text: string): number {
-  if (!/[^\0-\x7f]/.test(text)) return text.length;
-  let size = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    size += unit < 0x80 ? 1 : unit < 0x800 || unit >> 11 === 0x1b ? 2 : 3; // a pair of surrogates has four bytes
-  }
-  return size;
+  return /[^\0-\x7f]/.test(text) ? new TextEncoder().encode(text).length : text.length;
 }
 
 function unknownOutcome(): SwitchboardError {

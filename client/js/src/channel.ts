@@ -26,7 +26,7 @@ export interface ChannelOptions {
 /** The start of a subscription, or its continuation after a reconnect. */
 export interface Subscribed {
   id: number | undefined;
-  /** Messages between the last position and now are missing; a `gap` says which. */
+  /** false: messages after the last position are missing. A `gap` says which. */
   recovered: boolean;
 }
 
@@ -85,6 +85,9 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
 
   /** @internal */
   _configure(o: ChannelOptions): void {
+    if (o.after !== undefined && !(Number.isSafeInteger(o.after) && o.after >= 0)) {
+      throw new TypeError(`after: ${o.after} is no position`);
+    }
     if (o.after !== undefined && !this._wanted) this._restartAt(o.after);
     if (o.state !== undefined && o.state !== false) this._keepState(o.state === true ? "" : o.state);
     if (o.presence) this._keepMembers();
@@ -102,13 +105,10 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   /** Resolves when the broker has accepted the subscription, and rejects if it refuses it. */
-  subscribe(options: Omit<ChannelOptions, "subscribe"> = {}): Promise<Subscribed> {
+  async subscribe(options: Omit<ChannelOptions, "subscribe"> = {}): Promise<Subscribed> {
     this._configure({ ...options, subscribe: true });
-    if (this._active && !this._due && !this._pending) {
-      return Promise.resolve({ id: this._received, recovered: true });
-    }
-    const closed = this._sb._closed;
-    if (closed) return Promise.reject(closed);
+    if (this._active && !this._due && !this._pending) return { id: this._received, recovered: true };
+    if (this._sb._closed) throw this._sb._closed;
     return new Promise((resolve, reject) => this._waiters.push({ resolve, reject }));
   }
 
@@ -168,9 +168,9 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   /**
-   * Reads and writes fields as properties of a draft: `await room.transact((s) => { s.turn = next(s.turn); })`.
-   * It is published under the condition that no field that was read has changed. After a conflict,
-   * `change` is called again with the current values. Returns its result.
+   * Reads and writes fields as properties of a draft: `await room.transact((s) => { s.turn =
+   * next(s.turn); })`. It is published under the condition that no field that was read has changed.
+   * After a conflict, `change` is called again with the current values. Returns its result.
    */
   transact<Result>(
     change: (fields: Draft<Fields>) => Result | Promise<Result>,
@@ -188,8 +188,8 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   /**
-   * Reads a page of the clients in the channel, without a subscription. In a channel that shows aliases, `alias` is that of
-   * this client, or empty.
+   * Reads a page of the clients in the channel, without a subscription. In a channel that shows
+   * aliases, `alias` is that of this client, or empty.
    */
   async presence(
     options: { limit?: number; cursor?: string | undefined } = {},
@@ -357,7 +357,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     this._pending = undefined;
     this._active = true;
     this._answeredSelector = asked["state"] === true ? "" : (asked["state"] as string | undefined);
-    this._retry._reset();
+    this._retry._forget();
     if (!continues && !(asked["held"] && m.recovered)) this._series = 0;
     this._answered(asked["after"] as number | undefined, m);
     if (this._members) void this._members._read();
@@ -379,8 +379,9 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   private _refused(error: SwitchboardError): void {
+    const handled = this._has("unsubscribed") || this._waiters.length || this._state?._waited;
     this._end(error);
-    this._sb._log("warn", `subscription to ${this.name} lost: ${error.message}`);
+    this._sb._warn(error.code, `subscription to ${this.name} lost: ${error.message}`, handled);
     this._emit("unsubscribed", error);
   }
 

@@ -3,5 +3,5 @@
  * not move it.
  */
 export function now(): number {
-  return globalThis.performance?.now() ?? Date.now();
+  return performance.now();
 }

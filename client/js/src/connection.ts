@@ -26,7 +26,7 @@ export interface End {
 }
 
 export interface Times {
-  /** The longest wait for a connection, in ms. */
+  /** The longest wait for a connection, in ms. With several URLs it is shorter at first. */
   connectTimeout: number;
   /** The silence after which a ping is sent, in ms. */
   pingAfter: number;
@@ -43,36 +43,45 @@ const closeGrace = 1000;
 /** The longest delay that a broker may ask for, in ms. A wrong number cannot stop a client. */
 const maxAfter = 600_000;
 
-/** Connection is one WebSocket, from `connect` to its end. It notices a server that is silent. */
+/** Connection is one WebSocket. It notices a server that is silent. */
 export class Connection {
   private readonly _socket: Socket;
   private _timer: ReturnType<typeof setTimeout> | undefined;
   private _ended = false;
   private _open = false; // the broker has answered connect
   private _refused: SwitchboardError | undefined;
+  private _why = ""; // what the socket says about its failure
 
+  /**
+   * `_silence` is the longest wait for the opening, and then for the answer to `connect`, in ms.
+   */
   constructor(
     socketClass: SocketClass,
     url: string,
-    connect: Outgoing,
+    private readonly _silence: number,
     private readonly _times: Times,
+    private readonly _onOpen: () => void,
     private readonly _onMessage: (m: Incoming, size: number) => void,
     private readonly _onEnd: (end: End) => void,
   ) {
     const socket = (this._socket = new socketClass(url));
-    this._wait(_times.connectTimeout, () => this._lost("no answer within the connect timeout"));
-    socket.onopen = () => this._send(connect);
+    this._waitForAnswer();
+    socket.onopen = () => this._onOpen();
     socket.onmessage = (event: { data: unknown }) => this._receive(String(event.data));
-    socket.onerror = () => {}; // onclose follows
+    socket.onerror = (event: { message?: string } | undefined) => {
+      this._why = event?.message ?? ""; // onclose follows
+    };
     socket.onclose = (event: { code?: number; reason?: string }) => {
       const code = closeCodes[(event.code ?? 0) - 4001];
       if (code) this._closed(code, event.reason || code);
-      else this._lost(`the connection was closed with ${event.code}`);
+      else this._lost(`the connection was closed with ${event.code} ${this._why}`.trim());
     };
   }
 
-  _send(message: Outgoing): void {
-    this._sendText(JSON.stringify(message)); // without data of the application, which may not be JSON
+  /** Sends `connect`. */
+  _connect(message: Outgoing): void {
+    this._waitForAnswer();
+    this._sendText(JSON.stringify(message));
   }
 
   _sendText(text: string): void {
@@ -87,14 +96,14 @@ export class Connection {
   _check(): void {
     if (!this._open || this._ended) return;
     this._wait(this._times.pingTimeout, () => this._lost("the server is silent"));
-    this._send({ type: "ping" });
+    this._sendText('{"type":"ping"}');
   }
 
   /** Ends the connection. Nothing is called after it. */
   _close(): void {
     this._ended = true;
     clearTimeout(this._timer);
-    this._socket.onopen = this._socket.onmessage = this._socket.onclose = null;
+    this._socket.onopen = this._socket.onmessage = this._socket.onclose = null; // onerror stays: ws throws without one
     try {
       this._socket.close(1000);
     } catch {
@@ -113,7 +122,7 @@ export class Connection {
     if (this._open) this._heard();
     switch (m.type) {
       case "ping":
-        return this._send({ type: "pong", ref: m.ref });
+        return this._sendText(JSON.stringify({ type: "pong", ref: m.ref }));
       case "closing":
         return this._closed(m.code as CloseCode, m.message ?? m.code!, m.reconnect, m.after_ms);
       case "connected":
@@ -131,6 +140,10 @@ export class Connection {
         if (!this._open) return;
     }
     this._onMessage(m, text.length);
+  }
+
+  private _waitForAnswer(): void {
+    this._wait(this._silence, () => this._lost(`no answer within ${Math.round(this._silence)} ms`));
   }
 
   private _wait(ms: number, then: () => void): void {

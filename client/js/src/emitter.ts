@@ -43,6 +43,11 @@ export class Emitter<Events extends object> {
     for (const h of set ?? []) if (h === handler || h._of === handler) set!.delete(h);
   }
 
+  /** @internal */
+  _has(event: keyof Events): boolean {
+    return !!this._handlers.get(event)?.size;
+  }
+
   /** @internal Is called after a handler was added. */
   _added(_event: keyof Events): void {}
 

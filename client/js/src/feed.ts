@@ -40,7 +40,7 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
     readonly name: string,
     /** @internal */ readonly _sb: Switchboard,
   ) {
-    super((error, event) => _sb._handlerFailed(error, event, name));
+    super((error, event) => _sb._report(error, event, name));
   }
 
   /** @internal Starts at a position. */

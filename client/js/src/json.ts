@@ -12,6 +12,6 @@ export function jsonOf(value: unknown, what: string): string {
   } catch (error) {
     cause = error;
   }
-  const why = cause instanceof Error ? cause.message.split("\n")[0] : typeof value;
-  throw new SwitchboardError("bad_request", `${what}: its data cannot be encoded as JSON: ${why}`, {}, cause);
+  const why = cause ? String(cause).split("\n")[0] : typeof value;
+  throw new SwitchboardError("bad_request", `${what}: the data is not JSON: ${why}`, {}, cause);
 }

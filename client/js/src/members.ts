@@ -17,10 +17,16 @@ export interface MemberEvents {
  */
 const readAll = 1000;
 
-/** The delay in ms after which members that may be wrong are read again. All clients see that at the same time. */
+/**
+ * The delay in ms after which members that may be wrong are read again. All clients see that at the
+ * same time.
+ */
 const readAgainAfter = () => 5000 + 10_000 * Math.random();
 
-/** Members is a live map of the clients in a channel, by client id, or by alias in a channel that shows aliases. */
+/**
+ * Members is a live map of the clients in a channel, by client id, or by alias in a channel that
+ * shows aliases.
+ */
 export class Members extends Emitter<MemberEvents> {
   /** The number of clients. */
   count = 0;
@@ -54,9 +60,10 @@ export class Members extends Emitter<MemberEvents> {
   }
 
   /**
-   * @internal Reads all pages, and then applies the events that arrived meanwhile. The broker may answer before it has
-   * stored that this client is a member, and sends a client no event about itself: then it reads again after `delay` ms.
-   * In a channel that shows aliases, the broker does send the join of this client's alias.
+   * @internal Reads all pages, and then applies the events that arrived meanwhile. The broker may
+   * answer before it has stored that this client is a member, and sends a client no event about
+   * itself: then it reads again after `delay` ms. In a channel that shows aliases, the broker does
+   * send the join of this client's alias.
    */
   async _read(delay = 50): Promise<void> {
     this._stop();

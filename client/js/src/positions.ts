@@ -16,3 +16,28 @@ export function usesToKeep({ channels = {}, used = {} }: Saved, now: number): [n
     .sort((a, b) => b[1] - a[1])
     .filter(([, at], i) => now - at < (i < keepNumber ? keepFor : keepBusy));
 }
+
+/** A feed whose position is stored. */
+interface Positioned {
+  name: string;
+  position: number | undefined;
+}
+
+/** snapshot returns what to store, with the positions of feeds. */
+export function snapshot(saved: Saved, inbox: Positioned, all: Positioned, feeds: Iterable<Positioned>): Saved {
+  const now = Date.now();
+  const used = new Map(usesToKeep(saved, now));
+  const channels = new Map([...used.keys()].map((name) => [name, saved.channels![name]!]));
+  for (const { name, position = channels.get(name) } of feeds) {
+    if (position === undefined) continue;
+    channels.set(name, position);
+    used.set(name, now);
+  }
+  return {
+    ...saved,
+    inbox: inbox.position,
+    all: all.position,
+    channels: Object.fromEntries(channels),
+    used: Object.fromEntries(used),
+  };
+}

@@ -74,7 +74,10 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
     for (const [name, entry] of this._shown) yield [name, entry.value];
   }
 
-  /** Resolves when all fields have arrived, and rejects if the subscription was refused or has ended. */
+  /**
+   * Resolves when all fields have arrived, and rejects if the subscription was refused or has
+   * ended.
+   */
   ready(): Promise<void> {
     if (this.complete) return Promise.resolve();
     return new Promise((resolve, reject) => {
@@ -82,6 +85,11 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
       if (closed) reject(closed);
       else this._waiters.push({ resolve, reject });
     });
+  }
+
+  /** @internal Something waits in `ready`. */
+  get _waited(): boolean {
+    return this._waiters.length > 0;
   }
 
   /** @internal The subscription has ended. */
@@ -119,20 +127,7 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
     this.id = m.id!;
     names.push(...namesIn(m).filter((name) => !names.includes(name)));
     if (!names.length && !m.cleared) return;
-    const { by, data, cleared, gone, del, set, until, away, back } = m;
-    return this._emit("change", {
-      id: this.id,
-      names,
-      full: false,
-      by,
-      data,
-      cleared,
-      gone,
-      del,
-      set,
-      until,
-      away,
-      back,
-    });
+    const { type, channel, ...parts } = m;
+    return this._emit("change", { ...parts, id: this.id, names, full: false } as StateChange);
   }
 }

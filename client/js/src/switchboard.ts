@@ -2,24 +2,35 @@ import { Backoff } from "./backoff.js";
 import { Calls } from "./calls.js";
 import { canDrawSecrets, randomText } from "./change.js";
 import { Channel, type ChannelOptions } from "./channel.js";
-import { Connection, type End, type SocketClass } from "./connection.js";
+import { urlsOf } from "./config.js";
+import type { End, SocketClass } from "./connection.js";
+import { Dialer } from "./dialer.js";
 import { Emitter } from "./emitter.js";
 import { SignedOutError, SwitchboardError } from "./errors.js";
 import { Feed } from "./feed.js";
 import { listen } from "./foreground.js";
 import { Inbox } from "./inbox.js";
+import { jsonOf } from "./json.js";
 import type { Logger, Options, SwitchboardEvents } from "./options.js";
-import { usesToKeep } from "./positions.js";
+import { snapshot } from "./positions.js";
 import { Store, type Saved } from "./storage.js";
 import { Tokens } from "./token.js";
 import { User } from "./user.js";
 import type { CloseCode, Incoming, Json, Outgoing } from "./wire.js";
 
-/** The time after which a connection counts as good, and the backoff starts again, in ms. */
-const minUptime = 10_000;
-
 /** After these reasons the next attempt goes to the same instance: they are about this client. */
 const sameInstance: string[] = ["expired", "unauthorized", "slow", "idle"];
+
+/** Ends that the application or its backend has asked for. */
+const asked: string[] = ["token", "disconnected"];
+
+/** What to do after these ends. */
+const remedies: Record<string, string> = {
+  unauthorized: "Is the token one for this broker?",
+  superseded: "Give each tab and each device another `client`",
+  lost: "Is the URL right, with the path /ws, and does the broker allow this origin?",
+  forbidden: "Does the token, or the namespace, allow it?",
+};
 
 /** The most messages of one channel that may wait for its handlers. */
 const maxWaiting = 10_000;
@@ -37,46 +48,56 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
 
   /** @internal */
   readonly _store: Store;
-  private readonly _urls: string[];
   private readonly _o: Options;
+  private readonly _info: unknown;
   /** @internal */
   readonly _calls = new Calls();
   private readonly _channels = new Map<string, Channel>();
   private readonly _users = new Map<string, User>();
   private readonly _tokens: Tokens;
-  private readonly _backoff: Backoff;
+  private readonly _backoff: Backoff; // of the token function, and of handlers that are too slow
   private readonly _instance = randomText();
   private _saved: Saved | undefined;
-  private _next: number; // index of the next URL
-  private _attempt = 0;
+  private readonly _dialer: Dialer;
+  private _attempt = 0; // counts the connects
+  private _failures: number; // of attempts before the first connection, until they are reported
+  private readonly _warned = new Set<string>();
   /** @internal The error of everything that is called after the end. */
   _closed: SwitchboardError | undefined;
-  private _connection: Connection | undefined;
-  private _connectedAt = 0;
-  private _timer: ReturnType<typeof setTimeout> | undefined;
   private _renewTimer: ReturnType<typeof setTimeout> | undefined;
-  private _waitsForServer = false; // the broker has asked for the delay
   private _unlisten: (() => void)[] = [];
 
   constructor(urls: string | string[], options: Options = {}) {
-    super((error, event) => this._handlerFailed(error, event));
-    this._urls = [urls].flat().map((url) => url.replace(/^http/, "ws"));
+    super((error, event) => this._report(error, event));
+    const list = urlsOf(urls, "ws");
     this._o = options;
-    this._next = Math.floor(Math.random() * this._urls.length);
+    this._info = options.info === undefined ? undefined : JSON.parse(jsonOf(options.info, "info"));
+    this._failures = list.length;
+    const { connectTimeout = 10_000, pingAfter = 10_000, pingTimeout = 5000 } = options;
+    this._dialer = new Dialer(list, this._socketClass, { connectTimeout, pingAfter, pingTimeout }, this);
     this._tokens = new Tokens(options.token, options.tokenTimeout ?? 30_000);
     this._backoff = this._newBackoff();
     this._store = new Store(
       options.storage,
       options.storageKey ?? "switchboard",
-      () => this._snapshot(),
+      () => snapshot(this._saved!, this.inbox, this.all, this._channels.values()),
       (e) => this._report(e, "storage"),
     );
-    if (options.autoConnect !== false) queueMicrotask(() => this.phase === "idle" && this.connect());
+    if (options.autoConnect === false) return;
+    this._socketClass();
+    queueMicrotask(() => this.phase === "idle" && this.connect());
   }
+
+  private readonly _socketClass = (): SocketClass => {
+    const found = this._o.WebSocket ?? (globalThis as { WebSocket?: unknown }).WebSocket;
+    if (typeof found === "function") return found as SocketClass;
+    throw new TypeError("there is no WebSocket: give the class of the package ws as the option WebSocket");
+  };
 
   /** Connects, unless `autoConnect` has done so. */
   connect(): void {
     if (this.phase !== "idle") return;
+    this._socketClass();
     this.phase = "connecting";
     this._unlisten = listen(
       this._o.appState,
@@ -87,7 +108,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
       this._saved = saved;
       this.inbox._start(saved.inbox);
       this.all._start(saved.all);
-      void this._dial();
+      if (this.phase !== "closed") this._dialer._next();
     });
   }
 
@@ -98,16 +119,14 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   /**
-   * Connects now instead of after the backoff, or verifies the connection. In a browser this happens
-   * when the page becomes visible or the network returns, and with the option `appState` when an application
-   * becomes active. Call it elsewhere. A delay that the broker has asked for stays.
+   * Connects now instead of after the backoff, or verifies the connection. In a browser this
+   * happens when the page becomes visible or the network returns, and with the option `appState`
+   * when an application becomes active. Call it elsewhere. A delay that the broker has asked for
+   * stays.
    */
   wake(): void {
-    if (this._isConnected) this._connection!._check();
-    else if (this.phase === "waiting" && !this._waitsForServer) {
-      clearTimeout(this._timer);
-      void this._dial();
-    }
+    if (this._isConnected) this._dialer._connection!._check();
+    else if (this._saved && this.phase !== "closed") this._dialer._wake();
   }
 
   /**
@@ -117,6 +136,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     name: string,
     options: ChannelOptions = {},
   ): Channel<Data, Fields> {
+    if (!name || typeof name !== "string") throw new TypeError(`channel: ${name} is no name`);
     let channel = this._channels.get(name);
     if (!channel) this._channels.set(name, (channel = new Channel(name, this)));
     channel._configure(options);
@@ -157,8 +177,9 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   /** @internal */
-  _newBackoff(): Backoff {
-    return new Backoff(this._o.backoffMin ?? 200, this._o.backoffMax ?? 20_000);
+  _newBackoff(urls = 1): Backoff {
+    const { backoffMin = 200, backoffMax = 20_000 } = this._o;
+    return new Backoff(backoffMin, backoffMax, 4 * backoffMin * (2 * urls - 1));
   }
 
   /** @internal */
@@ -170,7 +191,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   _send(text: string, weight = 0): void {
     if (!this._isConnected) return;
     this._calls._count(weight, text.length);
-    this._connection!._sendText(text);
+    this._dialer._connection!._sendText(text);
   }
 
   /** @internal A message of the inbox whose handler has failed is acknowledged. */
@@ -191,17 +212,26 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   /** @internal */
-  _handlerFailed(error: unknown, event: string, channel?: string): void {
-    this._report(error, event, channel);
-  }
-
-  /** @internal */
   _log(level: keyof Logger, text: string): void {
-    this._o.logger?.[level]?.(`switchboard: ${text}`);
+    try {
+      this._o.logger?.[level]?.(`switchboard: ${text}`);
+    } catch (error) {
+      console.error(error);
+    }
   }
 
-  private _report(error: unknown, event: string, channel?: string): void {
-    if (event !== "error" && this._handlers.get("error")?.size) this._emit("error", error, { event, channel });
+  /** @internal Reports something, on the console if the application does not handle it, once. */
+  _warn(code: string, text: string, handled: unknown): void {
+    text += `. ${remedies[code] ?? ""}`;
+    this._log("warn", text);
+    if (handled || this._o.logger || this._warned.has(text)) return;
+    this._warned.add(text);
+    console.warn(`switchboard: ${text}`);
+  }
+
+  /** @internal An error for which no call waits, such as that of a handler. */
+  _report(error: unknown, event: string, channel?: string): void {
+    if (event !== "error" && this._has("error")) this._emit("error", error, { event, channel });
     else if (typeof reportError === "function") reportError(error);
     else console.error(error);
   }
@@ -216,45 +246,32 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     }
   }
 
-  private async _dial(): Promise<void> {
-    if (this.phase === "closed") return;
-    for (const { _queue } of [this.all, ...this._channels.values()]) {
-      if (_queue._length > maxWaiting / 2) {
-        this._timer = setTimeout(() => void this._dial(), this._backoff._next());
-        return;
-      }
+  /** @internal */
+  async _prepare(): Promise<number> {
+    if ([this.all, ...this._channels.values()].some(({ _queue }) => _queue._length > maxWaiting / 2)) {
+      return this._backoff._next();
     }
-    const attempt = ++this._attempt;
-    const url = this._urls[this._next % this._urls.length]!;
     this.phase = "connecting";
-    this._emit("connecting", url);
-    let token: string | undefined;
     try {
-      token = await this._tokens._get();
+      await this._tokens._ensure();
+      this._backoff._forget();
+      return 0;
     } catch (error) {
-      if (attempt !== this._attempt) return; // closed meanwhile
+      if ((this.phase as string) === "closed") return 0;
       this._report(error, "token");
-      if ((error as Error).cause instanceof SignedOutError) return this._stop("token", String((error as Error).cause));
-      return this._ended({ code: "token", message: (error as Error).message, reconnect: true, afterMs: 0 });
-    }
-    if (attempt !== this._attempt) return;
-    const { connectTimeout = 10_000, pingAfter = 10_000, pingTimeout = 5000 } = this._o;
-    try {
-      this._connection = new Connection(
-        this._o.WebSocket ?? (globalThis as unknown as { WebSocket: SocketClass }).WebSocket,
-        url,
-        this._hello(token),
-        { connectTimeout, pingAfter, pingTimeout },
-        (m, size) => this._receive(m, size, url),
-        (end) => this._ended(end),
-      );
-    } catch (error) {
-      this._ended({ code: "lost", message: String(error), reconnect: true, afterMs: 0 });
+      const { message, cause } = error as Error;
+      const retryIn = this._backoff._next();
+      this.phase = "waiting";
+      if (cause instanceof SignedOutError) this._stop("token", String(cause));
+      else this._emit("disconnected", { code: "token", message, retryIn });
+      return retryIn;
     }
   }
 
-  private _hello(token: string | undefined): Outgoing {
-    const { client = "auto", user, info } = this._o;
+  /** @internal */
+  _hello(): Outgoing {
+    const { client = "auto", user } = this._o;
+    const token = this._tokens._current;
     const saved = this._saved!;
     if (saved.asked !== client) this._saved = { ...saved, asked: client, name: undefined, secret: undefined };
     let name = this._saved!.name;
@@ -268,16 +285,17 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
       ref: this._calls._nextRef(),
       token,
       user,
-      info,
+      info: this._info,
       client: name,
       secret: anonymous ? this._saved!.secret : undefined,
       after: this.all._received,
       instance: this._instance,
-      attempt: this._attempt,
+      attempt: ++this._attempt,
     };
   }
 
-  private _receive(m: Incoming, size: number, url: string): void {
+  /** @internal */
+  _receive(m: Incoming, size: number, url: string): void {
     if (m.type === "connected") return this._connected(m, url);
     if (m.ref !== undefined) return this._calls._answer(m, size);
     const { type, channel } = m;
@@ -298,7 +316,8 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     saved.secret = m.secret ?? saved.secret;
     this._store._changed();
     this.phase = "connected";
-    this._connectedAt = Date.now();
+    this._failures = 0;
+    this._dialer._accepted();
     this._tokens._accepted();
     this._scheduleRenewal(this._tokens._renewIn);
     this.all._answered(this.all._received, m);
@@ -306,7 +325,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     this._log("info", `connected to ${url} as ${client}`);
     this._calls._connected(
       m.limits,
-      (text) => this._connection!._sendText(text),
+      (text) => this._dialer._connection?._sendText(text),
       () => {
         for (const channel of this._channels.values()) channel._connected();
       },
@@ -314,8 +333,8 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     this._emit("connected", { url, client, user: m.user, server: m.server!, queued: m.queued ?? 0 });
   }
 
-  private _ended(end: End | (Omit<End, "code"> & { code: "token" })): void {
-    if (this._isConnected && Date.now() - this._connectedAt >= minUptime) this._backoff._reset();
+  /** @internal */
+  _ended(end: End): void {
     this._disconnect();
     const { code, message, afterMs } = end;
     let { reconnect } = end;
@@ -327,20 +346,17 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
       reconnect = true;
     }
     if (!reconnect) return this._stop(code as CloseCode, message);
-    if (!sameInstance.includes(code)) this._next++;
-    const drawn = this._backoff._next();
-    const retryIn = afterMs || drawn;
-    this._waitsForServer = afterMs > 0;
-    this._timer = setTimeout(() => void this._dial(), retryIn);
+    const retryIn = this._dialer._again(afterMs, sameInstance.includes(code));
+    if (!retryIn) this.phase = "connecting";
+    if (--this._failures === 0) {
+      this._warn("lost", `cannot connect: ${message}`, this._has("disconnected"));
+    }
     this._log("warn", `${code}: ${message}; next attempt in ${Math.round(retryIn)} ms`);
     this._emit("disconnected", { code, message, retryIn });
   }
 
   private _disconnect(): void {
     if (this.phase !== "closed") this.phase = "waiting";
-    this._connection?._close();
-    this._connection = undefined;
-    clearTimeout(this._timer);
     clearTimeout(this._renewTimer);
     this._calls._lost();
     for (const channel of this._channels.values()) channel._lost();
@@ -350,13 +366,14 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     if (this.phase === "closed") return;
     this.inbox._stop();
     this.phase = "closed";
-    this._attempt++;
+    this._dialer._stop();
     this._disconnect();
     const error = (this._closed = new SwitchboardError("closed", `closed: ${message}`));
     this._calls._stop(error);
     for (const channel of this._channels.values()) channel._end(error, false);
     for (const remove of this._unlisten.splice(0)) remove();
-    this._log(code === "closed" ? "info" : "warn", `closed: ${code}: ${message}`);
+    if (code === "closed") this._log("info", message);
+    else this._warn(code, `closed, ${code}: ${message}`, this._has("closed") || asked.includes(code));
     this._emit("closed", { code, message });
   }
 
@@ -375,24 +392,5 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
       this._report(error, "token");
       this._scheduleRenewal(1000 + 29_000 * Math.random());
     }
-  }
-
-  private _snapshot(): Saved {
-    const saved = this._saved!;
-    const now = Date.now();
-    const used = new Map(usesToKeep(saved, now));
-    const channels = new Map([...used.keys()].map((name) => [name, saved.channels![name]!]));
-    for (const { name, position = channels.get(name) } of this._channels.values()) {
-      if (position === undefined) continue;
-      channels.set(name, position);
-      used.set(name, now);
-    }
-    return {
-      ...saved,
-      inbox: this.inbox.position,
-      all: this.all.position,
-      channels: Object.fromEntries(channels),
-      used: Object.fromEntries(used),
-    };
   }
 }

@@ -23,18 +23,21 @@ export class Tokens {
     private readonly _timeout: number,
   ) {}
 
-  /** Returns the current token, or a new one. It rejects with the code `token`. */
-  async _get(): Promise<string | undefined> {
-    if (typeof this._source !== "function") return this._value ?? this._source;
-    if (this._value === undefined || Date.now() >= this._renewAt) await this._fetch();
-    return this._value;
+  /** The current token. */
+  get _current(): string | undefined {
+    return this._value ?? (typeof this._source === "function" ? undefined : this._source);
+  }
+
+  /** Asks for a token if there is none that can be used. It rejects with the code `token`. */
+  async _ensure(): Promise<void> {
+    if (typeof this._source === "function" && (this._value === undefined || Date.now() >= this._renewAt))
+      await this._fetch();
   }
 
   /** Asks the token function. */
   async _fetch(): Promise<string> {
     try {
       const value = await within(this._timeout, (this._source as () => string | Promise<string>)(), "token");
-      if (typeof value !== "string" || !tokenText.test(value)) throw new TypeError("it returned no token");
       this._set(value);
     } catch (error) {
       throw new SwitchboardError("token", "the token function failed", {}, error);
@@ -43,6 +46,9 @@ export class Tokens {
   }
 
   _set(value: string): void {
+    if (typeof value !== "string" || !tokenText.test(value)) {
+      throw new SwitchboardError("bad_request", "refresh: this is no token");
+    }
     this._value = value;
     this._used = false;
     const { exp, iat } = claimsOf(value);
@@ -72,7 +78,7 @@ export class Tokens {
 
   /** Reports whether the token is for one client only. */
   get _namesClient(): boolean {
-    return claimsOf(this._value ?? (this._source as string)).client !== undefined;
+    return claimsOf(this._current).client !== undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 import { Backoff } from "./backoff.js";
-import { randomText, type ChangeOptions } from "./change.js";
+import type { ChangeOptions } from "./change.js";
 import type { Channel } from "./channel.js";
-import { SwitchboardError, type Entry } from "./errors.js";
+import type { Entry, SwitchboardError } from "./errors.js";
 import { jsonOf } from "./json.js";
 import type { State } from "./state.js";
 import type { Json } from "./wire.js";
@@ -31,101 +31,85 @@ export async function transact<Fields extends object, Result>(
   // The fields of refusals, which may be newer than the copy of this client.
   const newer = new Map<string, Entry | null>();
   for (let attempt = 1; ; attempt++) {
-    const draft = new Recorder(state as unknown as State, newer);
-    const result = await change(draft._proxy as Draft<Fields>);
-    const { set, del, conditions } = draft._changes();
+    const [draft, changes] = record(state as unknown as State, newer);
+    const result = await change(draft as Draft<Fields>);
+    const { set, del, if: conditions } = changes();
     if (!Object.keys(set).length && !del.length) return result;
     try {
-      await channel.update({ ...options, set, del, if: conditions, key: randomText() });
+      await channel.update({ ...options, set, del, if: conditions, key: true });
       return result;
     } catch (error) {
-      const fields = error instanceof SwitchboardError && error.code === "conflict" ? error.fields : undefined;
+      const { code, fields = {} } = error as SwitchboardError;
       // A refusal shows each field whose condition is not met, if this client may read it. A field
       // that meets it is held by another user, and another attempt would not help.
-      const read = Object.keys(fields ?? {}).filter(
-        (name) => name in conditions && (fields![name]?.id ?? 0) !== conditions[name],
+      const read = Object.entries(code === "conflict" ? fields : {}).filter(
+        ([name, entry]) => name in conditions && (entry?.id ?? 0) !== conditions[name],
       );
       if (!read.length || attempt === attempts) throw error;
-      for (const name of read) newer.set(name, fields![name]!);
-      if (read.some((name) => fields![name] && fields![name].value === undefined))
-        await refresh(channel as unknown as Channel, read, newer);
+      for (let [name, entry] of read) {
+        if (entry?.value === undefined && entry) {
+          // A large refusal has shown only the ids.
+          const page = await channel.readState({ prefix: name, limit: 1 });
+          entry = new Map(Object.entries(page.fields)).get(name) ?? null;
+        }
+        newer.set(name, entry);
+      }
       await new Promise((resolve) => setTimeout(resolve, backoff._next()));
     }
   }
 }
 
-/** refresh reads fields of which a large refusal has shown only the ids. */
-async function refresh(channel: Channel, names: string[], newer: Map<string, Entry | null>): Promise<void> {
-  for (const name of names) {
-    const page = await channel.readState({ prefix: name, limit: 1 });
-    newer.set(name, new Map(Object.entries(page.fields)).get(name) ?? null);
-  }
+/** What a transaction knows of a field. */
+interface Field {
+  _id?: number | undefined; // of the value that it has read; undefined if it has read none
+  _read?: string; // its JSON
+  _value: Json; // undefined for an absent field
+  _written?: boolean;
 }
 
-/** Recorder notes which fields are read and written. */
-class Recorder {
-  readonly _proxy: object;
-  private readonly _read = new Map<string, Entry | undefined>();
-  private readonly _copies = new Map<string, Json>(); // of objects that were read: they may be modified
-  private readonly _written = new Map<string, Json>(); // undefined: removed
-
-  constructor(
-    private readonly _state: State,
-    private readonly _newer: Map<string, Entry | null>,
-  ) {
-    this._proxy = new Proxy(Object.create(null) as object, {
-      get: (_, name) => this._get(name),
-      has: (_, name) => this._get(name) !== undefined,
-      set: (_, name, value) => this._set(name, value),
-      deleteProperty: (_, name) => this._set(name, undefined),
-      ownKeys: () => this._names(),
-      getOwnPropertyDescriptor: (_, name) => {
-        const value = this._get(name) as unknown;
-        return value === undefined ? undefined : { value, writable: true, enumerable: true, configurable: true };
-      },
-    });
-  }
-
-  private _current(name: string): Entry | undefined {
-    const shown = this._state.entry(name);
-    const newer = this._newer.get(name);
-    return newer === undefined || (newer && shown && shown.id > newer.id) ? shown : (newer ?? undefined);
-  }
-
-  private _get(name: string | symbol): Json {
+/** record returns a draft, and a function that returns what was read and written. */
+function record(state: State, newer: Map<string, Entry | null>) {
+  const fields = new Map<string, Field>();
+  const get = (name: string | symbol): Json => {
     if (typeof name === "symbol") return undefined;
-    if (this._written.has(name)) return this._written.get(name);
-    if (!this._read.has(name)) {
-      const entry = this._current(name);
-      this._read.set(name, entry);
-      if (entry) this._copies.set(name, JSON.parse(JSON.stringify(entry.value)));
+    let field = fields.get(name);
+    if (!field) {
+      const shown = state.entry(name);
+      const late = newer.get(name);
+      const entry = late === undefined || (late && shown && shown.id > late.id) ? shown : late;
+      const json = entry ? JSON.stringify(entry.value) : "";
+      field = { _id: entry?.id ?? 0, _read: json, _value: json ? JSON.parse(json) : undefined }; // it may be modified
+      fields.set(name, field);
     }
-    return this._copies.get(name);
-  }
-
-  private _set(name: string | symbol, value: Json): boolean {
-    this._written.set(String(name), value);
-    return true;
-  }
-
-  private _names(): string[] {
-    const names = new Set([...this._state.keys(), ...this._newer.keys(), ...this._written.keys()]);
-    return [...names].filter((name) => this._get(name) !== undefined);
-  }
-
-  _changes(): { set: Record<string, Json>; del: string[]; conditions: Record<string, number> } {
-    const set = Object.create(null) as Record<string, Json>; // fields may have names such as "__proto__"
-    const del: string[] = [];
-    const conditions = Object.create(null) as Record<string, number>;
-    for (const [name, entry] of this._read) {
-      conditions[name] = entry?.id ?? 0;
-      const copy = this._copies.get(name) as unknown;
-      if (entry && !this._written.has(name) && jsonOf(copy, name) !== JSON.stringify(entry.value)) set[name] = copy;
+    return field._value;
+  };
+  const set = (name: string | symbol, _value: Json) =>
+    !!fields.set(String(name), { _id: fields.get(String(name))?._id, _value, _written: true });
+  const draft = new Proxy(Object.create(null) as object, {
+    get: (_, name) => get(name),
+    has: (_, name) => get(name) !== undefined,
+    set: (_, name, value) => set(name, value),
+    deleteProperty: (_, name) => set(name, undefined),
+    ownKeys: () =>
+      [...new Set([...state.keys(), ...newer.keys(), ...fields.keys()])].filter((name) => get(name) !== undefined),
+    getOwnPropertyDescriptor: (_, name) => {
+      const value = get(name) as unknown;
+      return value === undefined ? undefined : { value, writable: true, enumerable: true, configurable: true };
+    },
+  });
+  const changes = () => {
+    // Fields may have names such as "__proto__".
+    const found = { set: Object.create(null), del: [] as string[], if: Object.create(null) } as {
+      set: Record<string, Json>;
+      del: string[];
+      if: Record<string, number>;
+    };
+    for (const [name, { _id, _read, _value, _written }] of fields) {
+      if (_id !== undefined) found.if[name] = _id;
+      if (_written && _value === undefined) found.del.push(name);
+      else if (_written || (_read && jsonOf(_value, name) !== _read)) found.set[name] = _value;
     }
-    for (const [name, value] of this._written) {
-      if (value === undefined) del.push(name);
-      else set[name] = value;
-    }
-    return { set, del, conditions };
-  }
+    return found;
+  };
+  return [draft, changes] as const;
 }

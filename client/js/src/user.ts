@@ -24,7 +24,7 @@ export class User extends Emitter<UserEvents> {
     readonly name: string,
     sb: Switchboard,
   ) {
-    super((error, event) => sb._handlerFailed(error, event, name));
+    super((error, event) => sb._report(error, event, name));
     this._channel = sb.channel(`$user:${name}`);
     let joined = false;
     this._channel._onPresence = (m) => {
@@ -41,6 +41,7 @@ export class User extends Emitter<UserEvents> {
     });
     this._channel.on("unsubscribed", (error) => {
       this.online = undefined;
+      sb._warn(error.code, `whether ${name} is online is not known: ${error.message}`, this._has("unsubscribed"));
       this._emit("unsubscribed", error);
     });
   }

@@ -38,38 +38,6 @@ test("a client without a user keeps its name and a secret", async () => {
   assert.equal(second.secret, "given");
 });
 
-test("the delay doubles up to the limit, and is drawn at random", async () => {
-  const draws = [0, 0.5, 0.999];
-  mock.method(Math, "random", () => draws[0]!);
-  const { sb } = await dialled({ backoffMin: 100, backoffMax: 1000 });
-  const delays: number[] = [];
-  sb.on("disconnected", ({ retryIn }) => delays.push(Math.round(retryIn)));
-  for (const draw of [0, 0.999, 0.999, 0.999, 0.5, 0]) {
-    draws[0] = draw;
-    FakeSocket.last.end();
-    tick(1000);
-    await settle();
-  }
-  mock.restoreAll();
-  assert.deepEqual(delays, [100, 799, 999, 999, 550, 100]);
-});
-
-test("a connection of ten seconds starts the backoff again", async () => {
-  mock.method(Math, "random", () => 0.999);
-  const { sb } = await dialled({ backoffMin: 100, backoffMax: 100_000, pingAfter: 60_000 });
-  const delays: number[] = [];
-  sb.on("disconnected", ({ retryIn }) => delays.push(Math.round(retryIn)));
-  for (const uptime of [0, 0, 10_000]) {
-    FakeSocket.last.connect();
-    tick(uptime);
-    FakeSocket.last.end();
-    tick(100_000);
-    await settle();
-  }
-  mock.restoreAll();
-  assert.deepEqual(delays, [400, 799, 400]);
-});
-
 test("after_ms of the broker is the delay, and another instance is next", async () => {
   const { sb } = await dialled({}, ["ws://a/ws", "ws://b/ws"]);
   const first = FakeSocket.last.url;
@@ -174,7 +142,7 @@ test("a server that does not answer connect is given up", async () => {
   let end = "";
   sb.on("disconnected", (d) => (end = d.message));
   tick(10_000);
-  assert.match(end, /connect timeout/);
+  assert.equal(end, "no answer within 10000 ms");
 });
 
 test("a ping is answered with its ref", async () => {

@@ -9,7 +9,7 @@ export class FakeSocket implements Socket {
   static count = 0;
   onopen: (() => unknown) | null = null;
   onmessage: ((event: { data: string }) => unknown) | null = null;
-  onerror: (() => unknown) | null = null;
+  onerror: ((event: { message?: string }) => unknown) | null = null;
   onclose: ((event: { code: number; reason?: string }) => unknown) | null = null;
   /** What the client has sent and no `take` has returned. */
   sent: Outgoing[] = [];
