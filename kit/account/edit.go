@@ -10,10 +10,8 @@ import (
 	"switchboard/broker/namespace"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
-
-// attempts is how often an edit begins again because the account has changed in between.
-const attempts = 8
 
 // edit is a change of an account that is being made. It is accepted only if the account has not
 // changed since it was read.
@@ -39,7 +37,7 @@ func (a *Accounts) edit(ctx context.Context, id string, change func(*edit) error
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
-	for range attempts {
+	return kit.Retry(ctx, "account "+id, func() (*edit, error) {
 		s, err := a.read(ctx, id)
 		if err != nil {
 			return nil, err
@@ -51,11 +49,17 @@ func (a *Accounts) edit(ctx context.Context, id string, change func(*edit) error
 		if err := change(e); err != nil {
 			return nil, err
 		}
-		if err := a.commit(ctx, e); !isConflict(err) {
-			return e, err
-		}
+		return e, changed(a.commit(ctx, e))
+	})
+}
+
+// changed returns kit.ErrChanged if a store has refused an update because of its conditions, and
+// otherwise err.
+func changed(err error) error {
+	if isConflict(err) {
+		return kit.ErrChanged
 	}
-	return nil, wire.Errorf(wire.Unavailable, "account %s changes too often; try again later", id)
+	return err
 }
 
 // commit writes the edit, shows it in the list, and ends the connections that it ends. Before, it

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // Session is the answer to a login, a registration and a renewal.
@@ -103,7 +104,7 @@ func (a *Accounts) renew(ctx context.Context, text string, from Caller) (Session
 	if err != nil {
 		return Session{}, err
 	}
-	for range attempts {
+	return kit.Retry(ctx, "the login", func() (Session, error) {
 		s, err := a.read(ctx, t.account)
 		if err != nil {
 			return Session{}, err
@@ -122,14 +123,11 @@ func (a *Accounts) renew(ctx context.Context, text string, from Caller) (Session
 		u.Ops, u.If = append(u.Ops, setOp(tokenField(t.slot), g.value, a.opts.RenewalLife)), append(u.If, expect(tokenField(t.slot), g.id))
 		// The grant ends with every change after which the account may not log in, in the same
 		// update.
-		if _, err = a.store.Change(ctx, accountPrefix+t.account, u, a.opts.Durable); err == nil {
-			return a.session(s.record.value.account(s.id), g.value, next)
+		if _, err = a.store.Change(ctx, accountPrefix+t.account, u, a.opts.Durable); err != nil {
+			return Session{}, changed(err)
 		}
-		if !isConflict(err) {
-			return Session{}, err
-		}
-	}
-	return Session{}, wire.Errorf(wire.Unavailable, "the login changes too often; try again later")
+		return a.session(s.record.value.account(s.id), g.value, next)
+	})
 }
 
 // endReused ends the login whose renewal token was used twice.

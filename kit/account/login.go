@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // Registration is a new account.
@@ -122,7 +123,7 @@ func (a *Accounts) login(ctx context.Context, c Credentials, from Caller) (Sessi
 	if err := a.rates.attempt(from, p.name.digest); err != nil {
 		return Session{}, err
 	}
-	for range attempts {
+	return kit.Retry(ctx, "the account", func() (Session, error) {
 		s, err := a.owner(ctx, p.name)
 		if err != nil {
 			return Session{}, err
@@ -143,16 +144,13 @@ func (a *Accounts) login(ctx context.Context, c Credentials, from Caller) (Sessi
 		if p.spent(err) {
 			return Session{}, wrong()
 		}
-		if !isConflict(err) {
-			if err != nil {
-				return Session{}, err
-			}
-			session, err := a.session(e.next.account(e.id), login, renewal)
-			session.Message = message
-			return session, err
+		if err != nil {
+			return Session{}, changed(err)
 		}
-	}
-	return Session{}, wire.Errorf(wire.Unavailable, "the account changes too often; try again later")
+		session, err := a.session(e.next.account(e.id), login, renewal)
+		session.Message = message
+		return session, err
+	})
 }
 
 func wrong() error {

@@ -5,6 +5,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // Get returns a hold or a sale, live or ended.
@@ -125,7 +126,7 @@ func (r *storedRecord) sell(v *view, shown *Hold) *state.Update {
 func (h *Holds) edit(
 	ctx context.Context, operation string, c Change, decide func(*view, *storedRecord, *Hold) (*state.Update, error),
 ) (*Hold, error) {
-	result, err := retry(ctx, func() (*Hold, error) {
+	result, err := kit.Retry(ctx, "resource "+c.Resource, func() (*Hold, error) {
 		v, r, err := h.readHold(ctx, c.Resource, c.ID)
 		if err != nil {
 			return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"switchboard/broker"
@@ -145,29 +144,8 @@ func (h *Holds) readHold(ctx context.Context, resource, id string) (*view, *stor
 	return nil, nil, wire.Errorf(wire.NotFound, "resource %s: there is no hold %s", resource, id)
 }
 
-// errChanged means that an operation must read again.
-var errChanged = errors.New("hold: what was read has changed")
-
-// retry calls try until it returns another error than errChanged. It waits in between, up to 50 ms.
-func retry[T any](ctx context.Context, try func() (T, error)) (T, error) {
-	for i := range attempts {
-		result, err := try()
-		if !errors.Is(err, errChanged) {
-			return result, err
-		}
-		most := min(time.Millisecond<<i, 50*time.Millisecond)
-		select {
-		case <-time.After(most/2 + rand.N(most)/2 + 1):
-		case <-ctx.Done():
-			return result, ctx.Err()
-		}
-	}
-	var none T
-	return none, wire.Errorf(wire.Unavailable, "others change the resource all the time; try again")
-}
-
 // change writes an update of the resource that was read. If one of the conditions on $resource, on
-// records or on live holds is not met, the error is errChanged.
+// records or on live holds is not met, the error is kit.ErrChanged.
 func (h *Holds) change(ctx context.Context, v *view, u *state.Update, durable bool) error {
 	u.If = append(u.If, state.Condition{Field: resourceField, ID: v.version})
 	u.Writer, u.Keep = state.BackendHolder, v.resource.keep(v.clock)
@@ -184,7 +162,7 @@ func (h *Holds) write(ctx context.Context, v *view, u *state.Update, durable boo
 	if refusal, ok := errors.AsType[*state.Refusal](err); ok && refusal.Err.Code == wire.Conflict {
 		for name := range refusal.Fields {
 			if state.IsBackend(name) {
-				return 0, errChanged
+				return 0, kit.ErrChanged
 			}
 		}
 	}

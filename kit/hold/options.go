@@ -55,7 +55,6 @@ const (
 	maxData      = 4 << 10                    // bytes of Resource.Data
 	maxEnds      = 100 * 365 * 24 * time.Hour // until Resource.Ends; a time.Duration has 292 years
 	maxResource  = 160                        // bytes of a resource's name
-	attempts     = 8                          // an operation is tried so often while others change what it has read
 )
 
 // withDefaults returns the options with all values set, or an error that names the wrong one.

@@ -65,7 +65,7 @@ func (h *Holds) Put(ctx context.Context, resource string, req PutRequest) (*Stat
 		}
 		ids[i], seen[one.ID] = one.ID, true
 	}
-	version, err := retry(ctx, func() (int64, error) { return h.tryPut(ctx, resource, ids, req) })
+	version, err := kit.Retry(ctx, "resource "+resource, func() (int64, error) { return h.tryPut(ctx, resource, ids, req) })
 	h.results.Count("put", err)
 	if !stored(err) {
 		return nil, err
@@ -86,7 +86,7 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 	}
 	switch {
 	case v.resource == nil && len(v.records) > 0:
-		return 0, errChanged // another resource of this name was deleted in this millisecond
+		return 0, kit.ErrChanged // another resource of this name was deleted in this millisecond
 	case !req.Match.Met(v.version):
 		return 0, otherVersion(v)
 	case req.Match.Version == 0 && v.resource != nil && len(req.Import) > 0:
@@ -141,7 +141,7 @@ func (h *Holds) putError(ctx context.Context, v *view, u *state.Update, err erro
 	case !ok:
 		return err
 	case refusal.Err.Code == wire.Full && refusal.Max == 0 && u.If[0].Kind == state.IsAbsent:
-		return errChanged
+		return kit.ErrChanged
 	case refusal.Err.Code == wire.Full:
 		facts := any(map[string]int{"capacity": v.resource.Capacity})
 		if now, statusErr := h.Status(ctx, v.name); statusErr == nil {
@@ -219,7 +219,7 @@ func checkUnique(u *state.Update) error {
 // Delete removes a resource with all of its holds and sales, if its version meets the condition,
 // else the error is Conflict.
 func (h *Holds) Delete(ctx context.Context, resource string, match kit.Match) error {
-	_, err := retry(ctx, func() (struct{}, error) {
+	_, err := kit.Retry(ctx, "resource "+resource, func() (struct{}, error) {
 		v, err := h.readExisting(ctx, resource, nil)
 		if err != nil {
 			return struct{}{}, err

@@ -12,6 +12,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -57,7 +58,7 @@ func (h *Holds) take(ctx context.Context, resource string, as State, req TakeReq
 	if req.HoldMS < 0 || req.HoldMS > MaxHoldTime.Milliseconds() || as == Sold && req.HoldMS != 0 {
 		return nil, wire.Errorf(wire.BadRequest, "hold_ms: %d is not a hold time", req.HoldMS)
 	}
-	return retry(ctx, func() (*Hold, error) { return h.tryTake(ctx, resource, as, req) })
+	return kit.Retry(ctx, "resource "+resource, func() (*Hold, error) { return h.tryTake(ctx, resource, as, req) })
 }
 
 // tryTake makes one attempt to hold or to sell places.
@@ -186,7 +187,7 @@ func takeError(v *view, r *record, err error) error {
 			Data: map[string][]string{"holds": namesOf(refusal)},
 		}
 	case refusal.Err.Code == wire.Conflict && r.Units:
-		return errChanged // a random name is in use
+		return kit.ErrChanged // a random name is in use
 	case refusal.Err.Code == wire.Conflict:
 		return &wire.DetailedError{
 			Err:  wire.Errorf(wire.Conflict, "resource %s: %d of the seats are not free", v.name, len(refusal.Fields)),

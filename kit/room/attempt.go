@@ -9,33 +9,29 @@ import (
 	"switchboard/broker/delivery"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
-
-// maxAttempts is how often an operation reads the room and tries to change it. An attempt fails
-// only if another operation has changed the same fields in between.
-const maxAttempts = 8
 
 // change changes a room. plan returns the update for the room as it is, nil if there is nothing to
 // do, or the error of the operation. If the store refuses the update because the room has changed,
 // change reads it and plans again. It returns the snapshot of the last plan.
 func (r *Rooms) change(ctx context.Context, a Actor, id string, plan func(*Snapshot) (*state.Update, error)) (*Snapshot, delivery.ChannelResult, error) {
-	var refused error
-	for range maxAttempts {
+	var result delivery.ChannelResult
+	s, err := kit.Retry(ctx, "room "+id, func() (*Snapshot, error) {
 		s, err := r.Read(ctx, id)
 		if err != nil {
-			return nil, delivery.ChannelResult{}, err
+			return nil, err
 		}
 		u, err := plan(s)
 		if err != nil || u == nil {
-			return s, delivery.ChannelResult{}, err
+			return s, err
 		}
-		result, err := r.apply(ctx, a, id, u)
-		if !isStale(err) {
-			return s, result, err
+		if result, err = r.apply(ctx, a, id, u); isStale(err) {
+			return nil, kit.ErrChanged
 		}
-		refused = err
-	}
-	return nil, delivery.ChannelResult{}, wire.Errorf(wire.Unavailable, "room %s: it changes too often: %v", id, refused)
+		return s, err
+	})
+	return s, result, err
 }
 
 // apply stores an update. If it makes the actor an owner of fields, it is bound to the actor's

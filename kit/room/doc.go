@@ -23,7 +23,7 @@
 //
 //	capacity         fields in the group member/, by the store
 //	32               fields p/{n}/* of a member
-//	8                attempts of an operation
+//	8                attempts of an operation, see kit.Retry
 //	1,000            rooms of a lobby; cards that a page of a list looks at
 //
 // # Lists

@@ -13,6 +13,7 @@ import (
 	"switchboard/broker/namespace"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
@@ -102,7 +103,7 @@ func lobbyValue(c index.Card) []byte {
 // old card; it therefore reads the cards again after the write, and repeats it if there are newer
 // ones.
 func (r *Rooms) syncLobbies(ctx context.Context, old, cards []index.Card) error {
-	for range maxAttempts {
+	for range kit.MaxAttempts {
 		byLobby := map[string][]lobbyEntry{}
 		ids := make([]string, len(cards))
 		for i, c := range cards {
@@ -148,8 +149,8 @@ func (r *Rooms) writeLobby(ctx context.Context, lobby string, entries []lobbyEnt
 	for i, e := range entries {
 		names[i] = groupLobby + e.id
 	}
-	full := false
-	for attempt := range maxAttempts {
+	full, noted := false, false
+	wrote, err = kit.Retry(ctx, "lobby "+lobby, func() (bool, error) {
 		fields, err := r.host.ReadState(ctx, lobbyPrefix+lobby, names...)
 		if err != nil {
 			return false, fmt.Errorf("read lobby %s: %w", lobby, err)
@@ -163,22 +164,27 @@ func (r *Rooms) writeLobby(ctx context.Context, lobby string, entries []lobbyEnt
 		if len(u.Ops) == 0 {
 			return false, nil
 		}
-		if attempt == 0 { // scheduled first, as for rooms
+		if !noted { // scheduled first, as for rooms
 			if err := r.index.Schedule(ctx, lobbyRefresh, lobbyTask+lobby); err != nil {
 				return false, err
 			}
+			noted = true
 		}
 		_, err = r.host.Change(ctx, lobbyPrefix+lobby, u, broker.ChangeOptions{})
-		refusal, refused := errors.AsType[*state.Refusal](err)
+		refusal, isRefused := errors.AsType[*state.Refusal](err)
 		switch {
 		case err == nil:
 			return true, nil
-		case !refused:
+		case !isRefused:
 			return false, fmt.Errorf("change lobby %s: %w", lobby, err)
 		}
 		full = full || refusal.Err.Code == wire.Full
+		return false, kit.ErrChanged
+	})
+	if errors.Is(err, kit.ErrContended) {
+		return false, nil
 	}
-	return false, nil
+	return wrote, err
 }
 
 // addLobbyOp adds the operation that makes a field show an entry, unless it does, or shows a newer

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -121,24 +123,39 @@ func (r *Rooms) Read(ctx context.Context, id string) (*Snapshot, error) {
 	return list[0], nil
 }
 
-// read returns rooms in one round trip, or more if one of them changes meanwhile. A room that does
-// not exist is nil.
+// read returns rooms in one round trip, or more if some of them change meanwhile. A room that does
+// not exist is nil. A room that changes all the time is a mixture, see Snapshot.At.
 func (r *Rooms) read(ctx context.Context, ids ...string) ([]*Snapshot, error) {
-	reads := readsOf(ids)
-	var pages []queue.Outcome[queue.StatePage]
-	for range maxAttempts {
-		if pages = r.host.ReadStates(ctx, reads); !isTorn(pages) {
-			break
-		}
-	}
 	list := make([]*Snapshot, len(ids))
-	for i, id := range ids {
-		var err error
-		if list[i], err = newSnapshot(id, pages[2*i], pages[2*i+1]); err != nil {
-			return nil, fmt.Errorf("read room %s: %w", id, err)
-		}
+	left := make([]int, len(ids)) // positions of the rooms to read
+	for i := range left {
+		left[i] = i
 	}
-	return list, nil
+	_, err := kit.Retry(ctx, "rooms", func() (struct{}, error) {
+		names := make([]string, len(left))
+		for i, at := range left {
+			names[i] = ids[at]
+		}
+		pages := r.host.ReadStates(ctx, readsOf(names))
+		var torn []int
+		for i, at := range left {
+			var err error
+			if list[at], err = newSnapshot(ids[at], pages[2*i], pages[2*i+1]); err != nil {
+				return struct{}{}, fmt.Errorf("read room %s: %w", ids[at], err)
+			}
+			if pages[2*i].Value.ID != pages[2*i+1].Value.ID { // the room has changed between the reads
+				torn = append(torn, at)
+			}
+		}
+		if left = torn; len(left) > 0 {
+			return struct{}{}, kit.ErrChanged
+		}
+		return struct{}{}, nil
+	})
+	if errors.Is(err, kit.ErrContended) {
+		err = nil // the mixtures
+	}
+	return list, err
 }
 
 // readFor returns a room without its members and owner, and the number of a user in it, 0 if it is
@@ -185,16 +202,6 @@ func readsOf(ids []string) []queue.StateRead {
 			queue.StateRead{Channel: Channel(id), Prefix: groupMember})
 	}
 	return reads
-}
-
-// isTorn reports whether a room has changed between the reads of its two pages.
-func isTorn(pages []queue.Outcome[queue.StatePage]) bool {
-	for i := 0; i+1 < len(pages); i += 2 {
-		if pages[i].Err == nil && pages[i+1].Err == nil && pages[i].Value.ID != pages[i+1].Value.ID {
-			return true
-		}
-	}
-	return false
 }
 
 // newSnapshot returns the snapshot of the pages of a room, or nil if there is no room.

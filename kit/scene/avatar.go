@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -90,7 +91,7 @@ func (s *Scenes) CreateAvatar(ctx context.Context, n NewAvatar) (*Avatar, error)
 	id, err := s.change(ctx, avatarChannel(n.ID), &state.Update{
 		Ops: []state.Op{set(avatarField, r)}, If: []state.Condition{{Field: avatarField, Kind: state.IsAbsent}},
 	})
-	if err == errChanged {
+	if errors.Is(err, kit.ErrChanged) {
 		return nil, wire.Errorf(wire.Conflict, "there is an avatar %s", n.ID)
 	}
 	if err != nil {
@@ -235,7 +236,7 @@ func (s *Scenes) Leave(ctx context.Context, id string) (*Avatar, error) {
 
 // changeAvatar changes the record of an avatar, and then its places.
 func (s *Scenes) changeAvatar(ctx context.Context, id string, user *string, edit func(*storedAvatar, *avatarRecord) error) (*Avatar, error) {
-	_, err := retry(func() (*storedAvatar, error) {
+	_, err := kit.Retry(ctx, "avatar "+id, func() (*storedAvatar, error) {
 		a, err := s.readAvatar(ctx, id)
 		if err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // A name of a scene is a field of its world, with the id of the scene. A scene takes a name in
@@ -63,7 +64,7 @@ func (s *Scenes) setName(ctx context.Context, r *sceneRecord, scene string, leas
 
 // claim claims the name of a record, and returns the id of the claim.
 func (s *Scenes) claim(ctx context.Context, r *sceneRecord, scene string) (int64, error) {
-	return retry(func() (int64, error) {
+	return kit.Retry(ctx, "world "+r.World, func() (int64, error) {
 		n, err := s.readName(ctx, r.World, r.Name)
 		only := state.Condition{Field: nameField(r.Name), Kind: state.IsAbsent}
 		switch {
@@ -119,7 +120,7 @@ func (s *Scenes) writeNamed(ctx context.Context, c *storedScene, r sceneRecord, 
 	if err == nil {
 		err = s.finishName(ctx, c)
 	}
-	if errors.Is(err, errChanged) {
+	if errors.Is(err, kit.ErrChanged) {
 		return s.afterNameLoss(ctx, c, &r)
 	}
 	return err
@@ -179,7 +180,7 @@ func (s *Scenes) freeName(ctx context.Context, c *storedScene, name string) erro
 // settleScene finishes a change of a name that stopped after any step. For a deleted scene, it
 // frees the name and removes the places. Several may run at the same time.
 func (s *Scenes) settleScene(ctx context.Context, id string) error {
-	_, err := retry(func() (struct{}, error) {
+	_, err := kit.Retry(ctx, "scene "+id, func() (struct{}, error) {
 		c, err := s.readScene(ctx, id)
 		switch {
 		case err != nil:
@@ -196,7 +197,7 @@ func (s *Scenes) settleScene(ctx context.Context, id string) error {
 }
 
 // settleName finishes a change of a name, or takes it back. After it has taken it back, the
-// error is errChanged.
+// error is kit.ErrChanged.
 func (s *Scenes) settleName(ctx context.Context, c *storedScene) error {
 	n, err := s.readName(ctx, c.value.World, c.value.Name)
 	if err != nil {
@@ -205,7 +206,7 @@ func (s *Scenes) settleName(ctx context.Context, c *storedScene) error {
 	if n == nil {
 		only := state.Condition{Field: nameField(c.value.Name), Kind: state.IsAbsent}
 		if _, err = s.setName(ctx, &c.value, c.key, true, only); err == nil {
-			err = errChanged // reads the record again, and then confirms the name
+			err = kit.ErrChanged // reads the record again, and then confirms the name
 		}
 		return err
 	}
@@ -217,7 +218,7 @@ func (s *Scenes) settleName(ctx context.Context, c *storedScene) error {
 		return err
 	}
 	if again.id != c.id || again.pending == nil || again.pending.id != c.pending.id {
-		return errChanged
+		return kit.ErrChanged
 	}
 	if n.leased {
 		if _, err := s.setName(ctx, &c.value, c.key, false, version(nameField(c.value.Name), n.id)); err != nil {
@@ -238,7 +239,7 @@ func (s *Scenes) takeBack(ctx context.Context, c *storedScene) error {
 		If:  []state.Condition{version(sceneField, c.id), version(pendingField, c.pending.id)},
 	})
 	if err == nil {
-		err = errChanged
+		err = kit.ErrChanged
 	}
 	return err
 }

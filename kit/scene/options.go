@@ -47,8 +47,6 @@ const (
 	MaxData = 8 << 10 // bytes of data
 	// MaxOwnFields is the most fields a/{avatar}/* of an avatar.
 	MaxOwnFields = 16
-
-	attempts = 8 // an operation is tried so often while others change what it has read
 )
 
 func (o Options) withDefaults() (Options, error) {

@@ -7,6 +7,7 @@ import (
 	"switchboard/broker/session"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -118,7 +119,7 @@ func (s *Scenes) ownPlace(ctx context.Context, p placing, op state.Op) (id int64
 // settle makes the places of an avatar agree with its record, and returns the avatar. It
 // finishes a transfer that stopped after any step. Several may run at the same time.
 func (s *Scenes) settle(ctx context.Context, id string) (*storedAvatar, error) {
-	return retry(func() (*storedAvatar, error) {
+	return kit.Retry(ctx, "avatar "+id, func() (*storedAvatar, error) {
 		a, err := s.readAvatar(ctx, id)
 		if err == nil && a == nil {
 			err = notFound("avatar", id)
@@ -155,13 +156,13 @@ func (s *Scenes) ensurePlace(ctx context.Context, a *storedAvatar, by *session.C
 		if err := s.move(ctx, a, to); err != nil {
 			return nil, err
 		}
-		return nil, errChanged // reads what the move has noted
+		return nil, kit.ErrChanged // reads what the move has noted
 	}
 	place := s.newPlacing(a, scene, p, by)
 	if p == nil {
 		place.only = state.Condition{Field: placeField(a.key), Kind: state.IsAbsent}
 		if _, err = s.writePlace(ctx, a, place); err == nil {
-			err = errChanged // reads the record again, and then confirms the place
+			err = kit.ErrChanged // reads the record again, and then confirms the place
 		}
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (s *Scenes) ensurePlace(ctx context.Context, a *storedAvatar, by *session.C
 		return nil, err
 	}
 	if !again.in(scene) {
-		return nil, errChanged
+		return nil, kit.ErrChanged
 	}
 	place = s.newPlacing(again, scene, p, by)
 	place.lease, place.only = 0, version(placeField(a.key), p.ID)

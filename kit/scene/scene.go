@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"switchboard/internal/state"
@@ -145,7 +146,7 @@ func (s *Scenes) CreateScene(ctx context.Context, n NewScene) (*Scene, error) {
 	}
 	c := &storedScene{key: id}
 	err := s.writeNamed(ctx, c, r, pending{Status: Deleted})
-	if err == errChanged {
+	if errors.Is(err, kit.ErrChanged) {
 		err = wire.Errorf(wire.Conflict, "there is a scene %s", id)
 	}
 	if err != nil {
@@ -193,7 +194,7 @@ func (p *ScenePatch) apply(r *sceneRecord) error {
 
 // PatchScene changes a scene. A new name must be free.
 func (s *Scenes) PatchScene(ctx context.Context, id string, p ScenePatch) (*Scene, error) {
-	c, err := retry(func() (*storedScene, error) {
+	c, err := kit.Retry(ctx, "scene "+id, func() (*storedScene, error) {
 		c, err := s.readScene(ctx, id)
 		if err != nil {
 			return nil, err
@@ -226,7 +227,7 @@ func (s *Scenes) writeScene(ctx context.Context, c *storedScene, r sceneRecord) 
 		if err := s.settleScene(ctx, c.key); err != nil {
 			return err
 		}
-		return errChanged
+		return kit.ErrChanged
 	}
 	old := c.value
 	if r.Status != Deleted && (r.Name != old.Name || old.Status == Deleted) {

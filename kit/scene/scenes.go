@@ -15,6 +15,7 @@ import (
 	"switchboard/broker"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // Scenes has the operations on avatars and scenes. Their errors are a *wire.Error, a
@@ -58,19 +59,6 @@ const (
 // formatVersion is the version of the format of records.
 const formatVersion = 1
 
-// errChanged means that an operation must read again.
-var errChanged = errors.New("scene: what was read has changed")
-
-// retry calls try until it returns another error than errChanged.
-func retry[T any](try func() (T, error)) (result T, err error) {
-	for range attempts {
-		if result, err = try(); !errors.Is(err, errChanged) {
-			return result, err
-		}
-	}
-	return result, wire.Errorf(wire.Unavailable, "others change it all the time; try again")
-}
-
 // write writes an update, and returns its id.
 func (s *Scenes) write(ctx context.Context, channel string, u *state.Update) (int64, error) {
 	u.Writer = state.BackendHolder
@@ -78,16 +66,16 @@ func (s *Scenes) write(ctx context.Context, channel string, u *state.Update) (in
 	return done.ID, err
 }
 
-// change is write, and errChanged if a condition is not met.
+// change is write, and kit.ErrChanged if a condition is not met.
 func (s *Scenes) change(ctx context.Context, channel string, u *state.Update) (int64, error) {
 	id, err := s.write(ctx, channel, u)
 	return id, changed(err)
 }
 
-// changed returns errChanged if err is the refusal of a condition, and otherwise err.
+// changed returns kit.ErrChanged if err is the refusal of a condition, and otherwise err.
 func changed(err error) error {
 	if e, ok := errors.AsType[*state.Refusal](err); ok && e.Err.Code == wire.Conflict {
-		return errChanged
+		return kit.ErrChanged
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"switchboard/broker/session"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // Transfer says which avatar goes where.
@@ -35,7 +36,7 @@ func (s *Scenes) Transfer(ctx context.Context, t Transfer) (*Avatar, error) {
 	if err := checkID("scene", t.Scene); err != nil {
 		return nil, err
 	}
-	a, err := retry(func() (*storedAvatar, error) { return s.transfer(ctx, &t) })
+	a, err := kit.Retry(ctx, "avatar "+t.Avatar, func() (*storedAvatar, error) { return s.transfer(ctx, &t) })
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (s *Scenes) transfer(ctx context.Context, t *Transfer) (*storedAvatar, erro
 		err = s.fault("confirm")
 	}
 	switch {
-	case errors.Is(err, errChanged):
+	case errors.Is(err, kit.ErrChanged):
 		return s.afterLoss(ctx, t)
 	case err != nil:
 		return nil, err
