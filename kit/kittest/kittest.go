@@ -129,7 +129,8 @@ func start(t testing.TB, store broker.StoreOptions, options func(*broker.Options
 		Name:   "b",
 		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "127.0.0.1:0"},
 		Store:  store,
-		Timing: broker.TimingOptions{Drain: 10 * time.Millisecond},
+		// Brokers that start together know each other after a beat.
+		Timing: broker.TimingOptions{Drain: 10 * time.Millisecond, Beat: 100 * time.Millisecond},
 	}
 	if options != nil {
 		options(&o)

@@ -88,10 +88,10 @@ func TestCheck(t *testing.T) {
 			t.Errorf("found %q, want %q", got, want)
 		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(want, "room:"), " ")
-		if err := w.index.Schedule(t.Context(), 1, id); err != nil && !strings.HasPrefix(want, "lobby:") {
+		if err := w.index.Schedule(t.Context(), 1, strings.Replace(id, "lobby:", "lobby/", 1)); err != nil {
 			t.Fatal(err)
 		}
-		await.True(t, "the rounds correct: "+want, func() bool { return find() == nil })
+		await.True(t, "the rounds correct: "+want, func() bool { w.rounds(); return find() == nil })
 		if cards, err = w.index.Get(t.Context(), "a", "b"); err != nil {
 			t.Fatal(err)
 		}
@@ -101,6 +101,7 @@ func TestCheck(t *testing.T) {
 // TestRestore empties the index, as a failover of the store might. A round of the janitor makes the
 // brokers compute it again.
 func TestRestore(t *testing.T) {
+	t.Parallel() // it mostly waits
 	w := newLoadWorld(t)
 	w.create(w.connect(1, "amy"), clientroom.CreateOptions{ID: "a", Mode: "battle", Region: "eu"})
 	w.make(room.CreateRequest{ID: "b", Mode: "battle"})
@@ -118,6 +119,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("restored %d rooms, %v", n, err)
 	}
 	await.True(t, "the brokers have computed the cards", func() bool {
+		w.rounds()
 		found, err := room.Check(o).Find(t.Context())
 		return err == nil && len(found) == 0
 	})

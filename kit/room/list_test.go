@@ -91,6 +91,16 @@ func (w *world) settle() {
 	}
 }
 
+// rounds looks at the rooms and lobbies that are due, as each broker does every second.
+func (w *world) rounds() {
+	w.Helper()
+	for _, r := range w.rooms {
+		if err := r.Round(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
 // make makes a room of the backend.
 func (w *world) make(q room.CreateRequest) {
 	w.Helper()
@@ -226,6 +236,7 @@ func TestClientLists(t *testing.T) {
 
 // TestLobby follows a lobby while rooms open, fill and end.
 func TestLobby(t *testing.T) {
+	t.Parallel() // it mostly waits
 	eachListed(t, 2, func(w *world, _ *recorder) {
 		ctx := w.Context()
 		c := w.At(0).Connect(w.T, "eve", nil)
@@ -270,6 +281,7 @@ func TestLobby(t *testing.T) {
 // TestEnds checks that empty and finished rooms end, and that the backend receives one event with
 // the final state.
 func TestEnds(t *testing.T) {
+	t.Parallel() // it mostly waits
 	eachListed(t, 2, func(w *world, r *recorder) {
 		ctx := w.Context()
 		w.make(room.CreateRequest{ID: "empty", Mode: "short"})

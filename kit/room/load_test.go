@@ -26,7 +26,7 @@ import (
 	"switchboard/registry"
 )
 
-var loadRooms = flag.Int("rooms", 200, "rooms of TestLoad")
+var loadRooms = flag.Int("rooms", 100, "rooms of TestLoad")
 
 var loadPrefixes atomic.Int64
 
@@ -148,6 +148,7 @@ func (p *player) step(id string) {
 // one is stopped without a word. No room has more members than places, no number is used twice,
 // and when it is quiet, the lists, the lobbies and the rooms of users agree with the channels.
 func TestLoad(t *testing.T) {
+	t.Parallel() // it mostly waits
 	w := newLoadWorld(t)
 	ids := make([]string, *loadRooms)
 	for i := range ids {

@@ -109,6 +109,7 @@ func TestGather(t *testing.T) {
 // TestCardAfterFailure checks that a round computes a card that could not be stored after the
 // change, as after the end of the process.
 func TestCardAfterFailure(t *testing.T) {
+	t.Parallel() // it mostly waits
 	counted(t, func(w *world, i *countedIndex) {
 		i.fail.Store(true)
 		w.create(w.connect(0, "amy"), clientroom.CreateOptions{ID: "a", Mode: "battle"})

@@ -180,6 +180,7 @@ func TestSpectatorJoins(t *testing.T) {
 // TestPresenceAfterKill checks that the number of a player leaves when the lease of the broker with
 // its last device ends, and not before.
 func TestPresenceAfterKill(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for name, newClient := range map[string]func(testing.TB) kittest.Store{
 		"redis":   func(tb testing.TB) kittest.Store { return kittest.NewRedis(kittest.Redis.Client(tb)) },
 		"cluster": func(tb testing.TB) kittest.Store { return kittest.NewRedis(kittest.Cluster.Client(tb)) },
