@@ -1,7 +1,7 @@
 // Builds dist, or the directory that is given as the argument: ESM, CommonJS and types of each entry.
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -26,21 +26,47 @@ for (const [entry, platform] of Object.entries(entries)) {
     ["esm", "js"],
     ["cjs", "cjs"],
   ]) {
-    await build({
+    const outfile = join(out, `${entry}.${extension}`);
+    const { metafile } = await build({
       absWorkingDir: root,
       entryPoints: [`src/${entry}.ts`],
-      outfile: join(out, `${entry}.${extension}`),
+      outfile,
       bundle: true,
-      minify: true,
-      mangleProps: /^_./, // the members that the types do not show
+      // Not minified: the stacks of an application show names, and its bundler minifies.
+      sourcemap: true,
+      sourcesContent: false, // src is in the package
       format,
       platform,
       target: "es2021",
+      metafile: true,
       logLevel: "warning",
       plugins: [sharedErrors(entry, extension)],
     });
+    relocate(`${outfile}.map`);
+    if (format === "esm") writeNode(entry, Object.values(metafile.outputs).find((o) => o.entryPoint).exports);
   }
 }
+
+/** Makes the sources of a map those of the package, wherever it is built. */
+function relocate(map) {
+  const content = JSON.parse(readFileSync(map, "utf8"));
+  const here = dirname(join(root, "dist", relative(out, map)));
+  content.sources = content.sources.map((source) => relative(here, resolve(dirname(map), source)));
+  writeFileSync(map, `${JSON.stringify(content)}\n`);
+}
+
+/**
+ * Writes the ESM entry for Node, which imports the CommonJS one: an application whose packages use
+ * both has each class once.
+ */
+function writeNode(entry, names) {
+  const name = `./${entry.split("/").at(-1)}.cjs`;
+  writeFileSync(
+    join(out, entry.replace(/index$/, "node.js")),
+    `import all from "${name}";\nexport const { ${names.sort().join(", ")} } = all;\n`,
+  );
+}
+
 execFileSync(process.execPath, [join(root, "node_modules/typescript/lib/tsc.js"), "-p", root, "--outDir", out], {
   stdio: "inherit",
 });

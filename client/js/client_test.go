@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"switchboard/internal/apicheck"
@@ -113,5 +114,17 @@ func TestFormat(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "node_modules/.bin/prettier", "--check", "src", "test", "size", "build.mjs")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("run `npx prettier --write` in client/js: %v\n%s", err, out)
+	}
+}
+
+// TestReadme checks that the examples use no channels of the kit, which refuses them.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, use := range regexp.MustCompile(`channel(<[^(]*>)?\("(room|lobby|hold|board|scene|account):[^"]*"`).FindAll(text, -1) {
+		t.Errorf("%s) is a channel of the kit", use)
 	}
 }

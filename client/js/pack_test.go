@@ -2,6 +2,7 @@ package js_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,28 @@ import WebSocket from "ws";
 import { Switchboard } from "switchboard-client";
 import { Rooms } from "switchboard-client/kit";
 import { Backend } from "switchboard-client/server";
+run(WebSocket, Switchboard, Rooms, Backend);
+`,
+	"both.mjs": `
+import { createRequire } from "node:module";
+import WebSocket from "ws";
+import { Switchboard, SwitchboardError } from "switchboard-client";
+import { Rooms } from "switchboard-client/kit";
+import { ApiError, Backend } from "switchboard-client/server";
+const require = createRequire(import.meta.url);
+const common = ["", "/kit", "/server"].map((entry) => require("switchboard-client" + entry));
+const same = [Switchboard, Rooms, Backend].every((own, i) => own === common[i][own.name]);
+if (!same || !(new ApiError("x", "y") instanceof common[0].SwitchboardError)) throw new Error("two copies");
+async function buyTicket(sb) {
+  await sb.call("no.such");
+}
+const sb = new Switchboard(process.argv[2].replace("http", "ws") + "/ws", { WebSocket });
+const error = await buyTicket(sb).catch((error) => error);
+await sb.close();
+if (!(error instanceof SwitchboardError)) throw error;
+const stack = [/at Switchboard\.call|at async Switchboard\.call/, /at async buyTicket .*both\.mjs/];
+if (process.execArgv.includes("--enable-source-maps")) stack.push(/switchboard-client\/src\/switchboard\.ts/);
+for (const line of stack) if (!line.test(error.stack)) throw new Error("not in the stack: " + line + error.stack);
 run(WebSocket, Switchboard, Rooms, Backend);
 `,
 	"common.cjs": `
@@ -83,17 +106,47 @@ func TestPack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkSourceMaps(t, filepath.Join(app, "node_modules", "switchboard-client"))
 	url := startBroker(t)
 	for name, program := range programs {
 		write(t, filepath.Join(app, name), program+run)
-		if out := command(t, app, "node", name, url); strings.TrimSpace(out) != `{"hello":1}` {
-			t.Errorf("%s: %q", name, out)
+		for _, maps := range []string{"--no-enable-source-maps", "--enable-source-maps"} {
+			if out := command(t, app, "node", maps, name, url); strings.TrimSpace(out) != `{"hello":1}` {
+				t.Errorf("%s %s: %q", maps, name, out)
+			}
 		}
 	}
 	for module, resolution := range map[string]string{"nodenext": "nodenext", "esnext": "bundler", "preserve": "bundler"} {
 		write(t, filepath.Join(app, "main.ts"), typed)
 		command(t, app, filepath.Join(modules, ".bin", "tsc"), "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess",
 			"--target", "es2022", "--lib", "es2022,dom,dom.iterable", "--types", "", "--module", module, "--moduleResolution", resolution, "main.ts")
+	}
+}
+
+// checkSourceMaps checks that each script of a package has a source map, whose sources are there.
+func checkSourceMaps(t *testing.T, dir string) {
+	t.Helper()
+	for name, script := range readFiles(t, dir) {
+		if !strings.HasSuffix(name, "/index.js") && !strings.HasSuffix(name, "/index.cjs") {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if !strings.HasSuffix(string(script), "\n//# sourceMappingURL="+filepath.Base(name)+".map\n") {
+			t.Errorf("%s names no source map", name)
+		}
+		text, err := os.ReadFile(path + ".map")
+		var sourceMap struct{ Sources []string }
+		if err == nil {
+			err = json.Unmarshal(text, &sourceMap)
+		}
+		if err != nil || len(sourceMap.Sources) == 0 {
+			t.Fatalf("%s: %d sources, %v", name, len(sourceMap.Sources), err)
+		}
+		for _, source := range sourceMap.Sources {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), source)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
 

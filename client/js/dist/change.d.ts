@@ -1,4 +1,4 @@
-import type { Json } from "./wire.js";
+import type { Json, Sent } from "./wire.js";
 /** Options of a message that may be repeated or confirmed. */
 export interface PublishOptions {
     /**
@@ -14,28 +14,34 @@ export interface PublishOptions {
     timeout?: number;
 }
 /** Options of a change of fields. */
-export interface ChangeOptions extends PublishOptions {
+export interface ChangeOptions<Fields extends object = Record<string, Json>, Data = Json> extends PublishOptions {
     /** Conditions by field: an id; 0 or null for an absent field; true for any value. */
-    if?: Record<string, number | true | null>;
+    if?: {
+        [Name in keyof Fields]?: number | true | null;
+    };
     /** The lease in seconds of the fields that are set or touched. */
     ttl?: number;
     /** true: this client owns the fields, and they end after it has left. false: it gives them up. */
     own?: boolean;
     /** A message for all subscribers. */
-    data?: Json;
+    data?: Sent<Data>;
 }
 /** A change of fields: all of them, or none. A field may appear once. */
-export interface Change extends ChangeOptions {
-    set?: Record<string, Json>;
-    del?: string[];
+export interface Change<Fields extends object = Record<string, Json>, Data = Json> extends ChangeOptions<Fields, Data> {
+    set?: {
+        [Name in keyof Fields]?: Sent<Fields[Name]>;
+    };
+    del?: (keyof Fields & string)[];
     /** Additions to whole numbers. An absent field counts as 0. */
-    add?: Record<string, number | {
-        by: number;
-        min?: number;
-        max?: number;
-    }>;
+    add?: {
+        [Name in keyof Fields]?: number | {
+            by: number;
+            min?: number;
+            max?: number;
+        };
+    };
     /** Fields that get a new lease. */
-    touch?: string[];
+    touch?: (keyof Fields & string)[];
 }
 /** The result of a publish or a change. */
 export interface Published {
@@ -48,4 +54,4 @@ export interface Published {
 export declare function randomText(): string;
 export declare function canDrawSecrets(): boolean;
 /** encode returns the members of a publish with a change. */
-export declare function encode({ timeout: _, key, if: conditions, ...change }: Change): Record<string, Json>;
+export declare function encode(change: Change): Record<string, unknown>;

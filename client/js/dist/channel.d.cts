@@ -4,7 +4,7 @@ import { Feed, type FeedEvents } from "./feed.cjs";
 import { Members } from "./members.cjs";
 import { State } from "./state.cjs";
 import { type Draft, type TransactOptions } from "./transact.cjs";
-import type { Json, Member, Stored } from "./wire.cjs";
+import type { Json, JsonInput, Member, Sent, Stored } from "./wire.cjs";
 export interface ChannelOptions {
     /** Subscribe at once. Absent: true. */
     subscribe?: boolean;
@@ -57,20 +57,20 @@ export declare class Channel<Data = Json, Fields extends object = Record<string,
     /** Ends the subscription for all parts, and forgets the position, the state and the members. */
     unsubscribe(): Promise<void>;
     /** Publishes data, and returns the id of the message. */
-    publish(data: Data, options?: PublishOptions): Promise<Published>;
+    publish(data: Sent<Data>, options?: PublishOptions): Promise<Published>;
     /** Changes fields, all of them or none. A refusal by the state has the current `fields`. */
-    update(change: Change): Promise<Published>;
+    update(change: Change<Fields, Data>): Promise<Published>;
     /** Sets one field. */
-    set<K extends keyof Fields & string>(name: K, value: Fields[K], options?: ChangeOptions): Promise<Published>;
+    set<K extends keyof Fields & string>(name: K, value: Sent<Fields[K]>, options?: ChangeOptions<Fields, Data>): Promise<Published>;
     /** Removes fields. An absent one is no error. */
-    del(names: string | string[], options?: ChangeOptions): Promise<Published>;
+    del<K extends keyof Fields & string>(names: K | K[], options?: ChangeOptions<Fields, Data>): Promise<Published>;
     /** Adds to a whole number, within bounds, and returns the result. */
-    add(name: keyof Fields & string, by: number, options?: ChangeOptions & {
+    add(name: keyof Fields & string, by: number, options?: ChangeOptions<Fields, Data> & {
         min?: number;
         max?: number;
     }): Promise<number>;
     /** Gives fields a new lease of `ttl` seconds. */
-    touch(names: string | string[], options?: ChangeOptions): Promise<Published>;
+    touch<K extends keyof Fields & string>(names: K | K[], options?: ChangeOptions<Fields, Data>): Promise<Published>;
     /**
      * Reads and writes fields as properties of a draft: `await room.transact((s) => { s.turn =
      * next(s.turn); })`. It is published under the condition that no field that was read has changed.
@@ -111,5 +111,5 @@ export declare class Channel<Data = Json, Fields extends object = Record<string,
      * Shows a value to the members that watch: a cursor, or "is typing". It is not stored. At most
      * every 50 ms the newest value is sent, and again after a reconnect. null ends it.
      */
-    here(value: Json): void;
+    here(value: JsonInput): void;
 }

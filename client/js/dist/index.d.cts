@@ -16,4 +16,4 @@ export type { Draft, TransactOptions } from "./transact.cjs";
 export type { User, UserEvents } from "./user.cjs";
 export type { Emitter } from "./emitter.cjs";
 export type { Socket, SocketClass } from "./connection.cjs";
-export type { Changes, CloseCode, ErrorCode, Json, Member, Stored } from "./wire.cjs";
+export type { Changes, CloseCode, ErrorCode, Json, JsonInput, Member, Sent, Stored } from "./wire.cjs";

@@ -16,4 +16,4 @@ export type { Draft, TransactOptions } from "./transact.js";
 export type { User, UserEvents } from "./user.js";
 export type { Emitter } from "./emitter.js";
 export type { Socket, SocketClass } from "./connection.js";
-export type { Changes, CloseCode, ErrorCode, Json, Member, Stored } from "./wire.js";
+export type { Changes, CloseCode, ErrorCode, Json, JsonInput, Member, Sent, Stored } from "./wire.js";

@@ -4,7 +4,7 @@ export interface MemberEvents {
     join: [member: Member];
     leave: [member: Member];
     /** A member shows another value; undefined for none. */
-    here: [value: Json, member: Member];
+    here: [value: Json | undefined, member: Member];
     /** Anything of the above, or new counts. */
     change: [];
 }

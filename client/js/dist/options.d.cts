@@ -2,7 +2,7 @@ import type { SocketClass, Times } from "./connection.cjs";
 import type { AppState } from "./foreground.cjs";
 import type { Storage } from "./storage.cjs";
 import type { TokenSource } from "./token.cjs";
-import type { CloseCode, Json } from "./wire.cjs";
+import type { CloseCode, JsonInput } from "./wire.cjs";
 export interface Logger {
     debug?(text: string): unknown;
     info?(text: string): unknown;
@@ -21,7 +21,7 @@ export interface Options extends Partial<Times> {
     /** The user, in an open broker only. */
     user?: string;
     /** What other clients see of this one, in an open broker only. */
-    info?: Json;
+    info?: JsonInput;
     /**
      * When a message of the inbox is acknowledged. "client": when all handlers have succeeded; one
      * that fails is called again. "auto": when all have returned and their promises are settled, also

@@ -36,7 +36,7 @@ export declare class State<Fields extends object = Record<string, Json>> extends
     keys(): IterableIterator<string>;
     entries(): IterableIterator<[string, Entry]>;
     /** Iterates over names and values: `Object.fromEntries(room.state)` is a plain object. */
-    [Symbol.iterator](): IterableIterator<[string, Json]>;
+    [Symbol.iterator](): IterableIterator<[keyof Fields & string, Fields[keyof Fields]]>;
     /**
      * Resolves when all fields have arrived, and rejects if the subscription was refused or has
      * ended.

@@ -4,7 +4,7 @@ import { Feed } from "./feed.js";
 import { Inbox } from "./inbox.js";
 import type { Options, SwitchboardEvents } from "./options.js";
 import { User } from "./user.js";
-import type { Json } from "./wire.js";
+import type { Json, JsonInput } from "./wire.js";
 /** Switchboard is one logical connection to a broker. It reconnects until it is closed. */
 export declare class Switchboard extends Emitter<SwitchboardEvents> {
     /** "idle" before `connect`, "waiting" between two attempts. */
@@ -34,11 +34,11 @@ export declare class Switchboard extends Emitter<SwitchboardEvents> {
     /** Whether a user is online. */
     user(name: string): User;
     /** Asks your backend, and returns its answer. */
-    request<Answer = Json>(data: Json, options?: {
+    request<Answer = Json>(data: JsonInput, options?: {
         timeout?: number;
     }): Promise<Answer>;
     /** Calls a method of the broker, and returns its answer. */
-    call<Answer = Json>(method: string, data?: Json, options?: {
+    call<Answer = Json>(method: string, data?: JsonInput, options?: {
         timeout?: number;
     }): Promise<Answer>;
     /** Replaces the token, of this connection and of later ones. */

@@ -1,6 +1,12 @@
 /** The messages of the protocol, version 1, as docs/protocol.md describes them. */
 /** A JSON value from the network. Give the type parameters of a channel to have a better type. */
-export type Json = any;
+export type Json = null | boolean | number | string | Json[] | {
+    [name: string]: Json;
+};
+/** A value to send as JSON. An `object` may have an interface as its type, or a `toJSON`. */
+export type JsonInput = null | boolean | number | string | object;
+/** What a caller may send where `Value` arrives: without a type of the application, any JSON. */
+export type Sent<Value> = Json extends Value ? JsonInput : Value;
 /** The reasons for which the broker refuses one message. */
 export type ErrorCode = "bad_request" | "unauthorized" | "forbidden" | "not_found" | "too_large" | "rate_limited" | "unavailable" | "conflict" | "full" | "limit" | "locked" | "bad_code" | "expired" | "timeout";
 /** The reasons for which the broker ends a connection. */
@@ -100,5 +106,5 @@ export interface Outgoing {
     type: string;
     ref?: number;
     channel?: string;
-    [member: string]: Json;
+    [member: string]: any;
 }

@@ -7,7 +7,7 @@ import { Members } from "./members.js";
 import { State } from "./state.js";
 import type { Switchboard } from "./switchboard.js";
 import { transact, type Draft, type TransactOptions } from "./transact.js";
-import type { Incoming, Json, Member, Outgoing, Stored } from "./wire.js";
+import type { Incoming, Json, JsonInput, Member, Outgoing, Sent, Stored } from "./wire.js";
 
 export interface ChannelOptions {
   /** Subscribe at once. Absent: true. */
@@ -132,39 +132,47 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   /** Publishes data, and returns the id of the message. */
-  publish(data: Data, options: PublishOptions = {}): Promise<Published> {
+  publish(data: Sent<Data>, options: PublishOptions = {}): Promise<Published> {
     return this.update({ ...options, data });
   }
 
   /** Changes fields, all of them or none. A refusal by the state has the current `fields`. */
-  async update(change: Change): Promise<Published> {
-    const m = await this._ask({ type: "publish", ...encode(change) }, change.timeout);
+  async update(change: Change<Fields, Data>): Promise<Published> {
+    const m = await this._ask({ type: "publish", ...encode(change as Change) }, change.timeout);
     return { id: m.id!, fields: (m.fields ?? {}) as unknown as Record<string, number> };
   }
 
   /** Sets one field. */
-  set<K extends keyof Fields & string>(name: K, value: Fields[K], options: ChangeOptions = {}): Promise<Published> {
-    return this.update({ ...options, set: { [name]: value } });
+  set<K extends keyof Fields & string>(
+    name: K,
+    value: Sent<Fields[K]>,
+    options: ChangeOptions<Fields, Data> = {},
+  ): Promise<Published> {
+    return this.update({ ...options, set: { [name]: value } as Change<Fields, Data>["set"] & object });
   }
 
   /** Removes fields. An absent one is no error. */
-  del(names: string | string[], options: ChangeOptions = {}): Promise<Published> {
-    return this.update({ ...options, del: [names].flat() });
+  del<K extends keyof Fields & string>(names: K | K[], options: ChangeOptions<Fields, Data> = {}): Promise<Published> {
+    return this.update({ ...options, del: listOf(names) });
   }
 
   /** Adds to a whole number, within bounds, and returns the result. */
   async add(
     name: keyof Fields & string,
     by: number,
-    options: ChangeOptions & { min?: number; max?: number } = {},
+    options: ChangeOptions<Fields, Data> & { min?: number; max?: number } = {},
   ): Promise<number> {
     const { min, max, ...rest } = options;
-    return (await this.update({ ...rest, add: { [name]: { by, min, max } as { by: number } } })).fields[name]!;
+    const add = { [name]: { by, min, max } } as Change<Fields, Data>["add"] & object;
+    return (await this.update({ ...rest, add } as Change<Fields, Data>)).fields[name]!;
   }
 
   /** Gives fields a new lease of `ttl` seconds. */
-  touch(names: string | string[], options: ChangeOptions = {}): Promise<Published> {
-    return this.update({ ...options, touch: [names].flat() });
+  touch<K extends keyof Fields & string>(
+    names: K | K[],
+    options: ChangeOptions<Fields, Data> = {},
+  ): Promise<Published> {
+    return this.update({ ...options, touch: listOf(names) });
   }
 
   /**
@@ -211,7 +219,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
    * Shows a value to the members that watch: a cursor, or "is typing". It is not stored. At most
    * every 50 ms the newest value is sent, and again after a reconnect. null ends it.
    */
-  here(value: Json): void {
+  here(value: JsonInput): void {
     this._shown = jsonOf(value ?? null, "here");
     this._hereDue = true;
     if (!this._hereTimer) this._sendHere();
@@ -231,7 +239,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
       case "state":
         return this._page(m);
       case "unsubscribed":
-        if (!this._pending) this._refused(new SwitchboardError(m.code ?? "", m.message ?? "", m));
+        if (!this._pending) this._refused(new SwitchboardError(m.code ?? "", m.message ?? "", m), "ended");
         return;
       default: // join, leave, presence, here
         if (this._onPresence) this._onPresence(m);
@@ -378,10 +386,11 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     } else this._refused(error);
   }
 
-  private _refused(error: SwitchboardError): void {
+  private _refused(error: SwitchboardError, how = "refused"): void {
     const handled = this._has("unsubscribed") || this._waiters.length || this._state?._waited;
     this._end(error);
-    this._sb._warn(error.code, `subscription to ${this.name} lost: ${error.message}`, handled);
+    const remedy = how === "refused" ? error.code : how;
+    this._sb._warn(remedy, `the broker has ${how} the subscription to ${this.name}: ${error.message}`, handled);
     this._emit("unsubscribed", error);
   }
 
@@ -403,4 +412,8 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     if (this._shown === "null") this._shown = undefined;
     this._hereTimer = setTimeout(() => this._sendHere(), 50);
   }
+}
+
+function listOf<Name>(names: Name | Name[]): Name[] {
+  return Array.isArray(names) ? names : [names];
 }

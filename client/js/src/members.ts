@@ -7,7 +7,7 @@ export interface MemberEvents {
   join: [member: Member];
   leave: [member: Member];
   /** A member shows another value; undefined for none. */
-  here: [value: Json, member: Member];
+  here: [value: Json | undefined, member: Member];
   /** Anything of the above, or new counts. */
   change: [];
 }
@@ -147,7 +147,7 @@ export class Members extends Emitter<MemberEvents> {
     for (const [client, m] of before) if (!map.has(client)) this._emit("leave", m);
     for (const [client, m] of map) {
       if (!before.has(client)) this._emit("join", m);
-      const shown = before.get(client)?.here as unknown;
+      const shown = before.get(client)?.here;
       if (JSON.stringify(shown) !== JSON.stringify(m.here)) this._emit("here", m.here, m);
     }
     this._emit("change");
@@ -169,7 +169,7 @@ export class Members extends Emitter<MemberEvents> {
   private _here(client: string, value: unknown): void {
     const m = this._map.get(client);
     if (!m) return;
-    m.here = value ?? undefined;
+    m.here = (value ?? undefined) as Json;
     this._emit("here", m.here, m);
     this._emit("change");
   }

@@ -2,7 +2,7 @@ import type { SocketClass, Times } from "./connection.js";
 import type { AppState } from "./foreground.js";
 import type { Storage } from "./storage.js";
 import type { TokenSource } from "./token.js";
-import type { CloseCode, Json } from "./wire.js";
+import type { CloseCode, JsonInput } from "./wire.js";
 
 export interface Logger {
   debug?(text: string): unknown;
@@ -23,7 +23,7 @@ export interface Options extends Partial<Times> {
   /** The user, in an open broker only. */
   user?: string;
   /** What other clients see of this one, in an open broker only. */
-  info?: Json;
+  info?: JsonInput;
   /**
    * When a message of the inbox is acknowledged. "client": when all handlers have succeeded; one
    * that fails is called again. "auto": when all have returned and their promises are settled, also

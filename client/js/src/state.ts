@@ -70,8 +70,8 @@ export class State<Fields extends object = Record<string, Json>> extends Emitter
   }
 
   /** Iterates over names and values: `Object.fromEntries(room.state)` is a plain object. */
-  *[Symbol.iterator](): IterableIterator<[string, Json]> {
-    for (const [name, entry] of this._shown) yield [name, entry.value];
+  *[Symbol.iterator](): IterableIterator<[keyof Fields & string, Fields[keyof Fields]]> {
+    for (const [name, entry] of this._shown) yield [name, entry.value] as never;
   }
 
   /**

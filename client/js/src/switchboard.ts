@@ -16,7 +16,7 @@ import { snapshot } from "./positions.js";
 import { Store, type Saved } from "./storage.js";
 import { Tokens } from "./token.js";
 import { User } from "./user.js";
-import type { CloseCode, Incoming, Json, Outgoing } from "./wire.js";
+import type { CloseCode, Incoming, Json, JsonInput, Outgoing } from "./wire.js";
 
 /** After these reasons the next attempt goes to the same instance: they are about this client. */
 const sameInstance: string[] = ["expired", "unauthorized", "slow", "idle"];
@@ -30,6 +30,7 @@ const remedies: Record<string, string> = {
   superseded: "Give each tab and each device another `client`",
   lost: "Is the URL right, with the path /ws, and does the broker allow this origin?",
   forbidden: "Does the token, or the namespace, allow it?",
+  ended: "Handle `unsubscribed`",
 };
 
 /** The most messages of one channel that may wait for its handlers. */
@@ -152,13 +153,13 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   /** Asks your backend, and returns its answer. */
-  request<Answer = Json>(data: Json, options: { timeout?: number } = {}): Promise<Answer> {
-    return this._call({ type: "request", data }, options.timeout).then((m) => m.data as Answer);
+  async request<Answer = Json>(data: JsonInput, options: { timeout?: number } = {}): Promise<Answer> {
+    return (await this._call({ type: "request", data }, options.timeout)).data as Answer;
   }
 
   /** Calls a method of the broker, and returns its answer. */
-  call<Answer = Json>(method: string, data?: Json, options: { timeout?: number } = {}): Promise<Answer> {
-    return this._call({ type: "request", method, data }, options.timeout).then((m) => m.data as Answer);
+  async call<Answer = Json>(method: string, data?: JsonInput, options: { timeout?: number } = {}): Promise<Answer> {
+    return (await this._call({ type: "request", method, data }, options.timeout)).data as Answer;
   }
 
   /** Replaces the token, of this connection and of later ones. */
@@ -183,8 +184,13 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   /** @internal */
-  _call(message: Outgoing, timeout = this._o.timeout ?? 30_000): Promise<Incoming> {
-    return new Promise((resolve, reject) => this._calls._submit(message, timeout, resolve, reject));
+  async _call(message: Outgoing, timeout = this._o.timeout ?? 30_000): Promise<Incoming> {
+    try {
+      return await new Promise<Incoming>((resolve, reject) => this._calls._submit(message, timeout, resolve, reject));
+    } catch (error) {
+      (Error as { captureStackTrace?: (e: unknown) => void }).captureStackTrace?.(error); // with the caller
+      throw error;
+    }
   }
 
   /** @internal Sends a message that has no answer. */

@@ -1,6 +1,5 @@
 import { SwitchboardError } from "./errors.js";
 import { within } from "./timeout.js";
-import type { Json } from "./wire.js";
 
 /** A token, or a function that returns one. */
 export type TokenSource = string | (() => string | Promise<string>);
@@ -51,7 +50,7 @@ export class Tokens {
     }
     this._value = value;
     this._used = false;
-    const { exp, iat } = claimsOf(value);
+    const { exp = NaN, iat = NaN } = claimsOf(value);
     // The device's clock may be wrong, so the lifetime counts from now, and not the time of expiry.
     const left = exp - Date.now() / 1000;
     const life = exp - iat;
@@ -83,7 +82,7 @@ export class Tokens {
 }
 
 /** claimsOf returns the claims of a JWT, without verifying it. Of another token it has none. */
-function claimsOf(token: unknown): Json {
+function claimsOf(token: unknown): { exp?: number; iat?: number; client?: string } {
   try {
     const part = String(token).split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/");
     return JSON.parse(atob(part));

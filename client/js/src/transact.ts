@@ -1,5 +1,5 @@
 import { Backoff } from "./backoff.js";
-import type { ChangeOptions } from "./change.js";
+import type { Change, ChangeOptions } from "./change.js";
 import type { Channel } from "./channel.js";
 import type { Entry, SwitchboardError } from "./errors.js";
 import { jsonOf } from "./json.js";
@@ -36,7 +36,8 @@ export async function transact<Fields extends object, Result>(
     const { set, del, if: conditions } = changes();
     if (!Object.keys(set).length && !del.length) return result;
     try {
-      await channel.update({ ...options, set, del, if: conditions, key: true });
+      const all = { ...options, set, del, if: conditions, key: true } as Change<Fields>;
+      await channel.update(all);
       return result;
     } catch (error) {
       const { code, fields = {} } = error as SwitchboardError;
@@ -63,14 +64,14 @@ export async function transact<Fields extends object, Result>(
 interface Field {
   _id?: number | undefined; // of the value that it has read; undefined if it has read none
   _read?: string; // its JSON
-  _value: Json; // undefined for an absent field
+  _value: unknown; // undefined for an absent field
   _written?: boolean;
 }
 
 /** record returns a draft, and a function that returns what was read and written. */
 function record(state: State, newer: Map<string, Entry | null>) {
   const fields = new Map<string, Field>();
-  const get = (name: string | symbol): Json => {
+  const get = (name: string | symbol): unknown => {
     if (typeof name === "symbol") return undefined;
     let field = fields.get(name);
     if (!field) {
@@ -83,7 +84,7 @@ function record(state: State, newer: Map<string, Entry | null>) {
     }
     return field._value;
   };
-  const set = (name: string | symbol, _value: Json) =>
+  const set = (name: string | symbol, _value: unknown) =>
     !!fields.set(String(name), { _id: fields.get(String(name))?._id, _value, _written: true });
   const draft = new Proxy(Object.create(null) as object, {
     get: (_, name) => get(name),
@@ -93,14 +94,14 @@ function record(state: State, newer: Map<string, Entry | null>) {
     ownKeys: () =>
       [...new Set([...state.keys(), ...newer.keys(), ...fields.keys()])].filter((name) => get(name) !== undefined),
     getOwnPropertyDescriptor: (_, name) => {
-      const value = get(name) as unknown;
+      const value = get(name);
       return value === undefined ? undefined : { value, writable: true, enumerable: true, configurable: true };
     },
   });
   const changes = () => {
     // Fields may have names such as "__proto__".
     const found = { set: Object.create(null), del: [] as string[], if: Object.create(null) } as {
-      set: Record<string, Json>;
+      set: Record<string, unknown>;
       del: string[];
       if: Record<string, number>;
     };

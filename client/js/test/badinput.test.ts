@@ -94,7 +94,7 @@ test("a transaction whose result is no JSON fails alone", async () => {
   );
   await assert.rejects(
     c.transact((s) => {
-      s["g"] = circular;
+      s["g"] = circular as never;
     }),
     { code: "bad_request", message: /circular/ },
   );
@@ -110,7 +110,7 @@ test("a value that is shown is that of the call", async () => {
   await settle();
   socket.subscribed();
   assert.deepEqual(socket.take("here"), { type: "here", channel: 'c"', data: { x: 1 } });
-  c.here(undefined);
+  c.here(undefined as never);
   tick(50);
   assert.equal(socket.take("here").data, null);
 });
@@ -123,7 +123,7 @@ test("what a broken server sends is ignored", async () => {
 });
 
 test("claims of a token that are no JSON are named", async () => {
-  await assert.rejects(signToken("x".repeat(32), { sub: "amy", info: { n: 1n } }), {
+  await assert.rejects(signToken("x".repeat(32), { sub: "amy", info: { n: 1n as never } }), {
     code: "bad_request",
     message: /^the token: .*BigInt/,
   });

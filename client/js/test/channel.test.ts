@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
-import type { Channel, Gap, Switchboard } from "../src/index.js";
+import type { Channel, Gap, Json, Switchboard } from "../src/index.js";
 import { FakeSocket, connected, reconnect, settle, stopClock, tick } from "./fake.js";
 
 beforeEach(stopClock);
@@ -17,7 +17,7 @@ async function subscribed(sb: Switchboard): Promise<{ channel: Channel; seen: un
   return { channel, seen };
 }
 
-const message = (id: number, data: unknown = id) => ({ type: "message", channel: "c", id, data });
+const message = (id: number, data: Json = id) => ({ type: "message", channel: "c", id, data });
 
 test("a channel resumes after the last message, and drops what it has seen", async () => {
   const { sb, socket } = await connected();

@@ -1,5 +1,5 @@
 import type { Socket } from "../src/connection.js";
-import type { Changes, Incoming, Outgoing, WireField } from "../src/wire.js";
+import type { Changes, Incoming, Json, Outgoing, WireField } from "../src/wire.js";
 
 /** A generator of random numbers with a seed (mulberry32). */
 export function random(seed: number): (n: number) => number {
@@ -11,7 +11,7 @@ export function random(seed: number): (n: number) => number {
   };
 }
 
-type Logged = { id: number; data?: unknown } & Changes;
+type Logged = { id: number; data?: Json } & Changes;
 
 /**
  * A broker with one channel that has a state, and one client with a queue. It has no transport

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
 import { SignedOutError, Switchboard } from "../src/index.js";
-import { Accounts } from "../src/kit/index.js";
+import { Accounts, Room } from "../src/kit/index.js";
 import { Backend } from "../src/server/index.js";
 import { FakeSocket, settle, stopClock, tick } from "./fake.js";
 
@@ -138,6 +138,25 @@ test("a channel that is refused is reported once", async () => {
   assert.match(warnings[0]!, /news.*not allowed to subscribe.*token.*namespace/);
   assert.match(warnings[1]!, /bob/);
   await sb.close();
+});
+
+test("a subscription that the broker ends is reported, except by a leave", async () => {
+  const sb = await start();
+  const socket = FakeSocket.last;
+  socket.connect();
+  const ended = { type: "unsubscribed", channel: "room:7", code: "forbidden", message: "the user has left the room" };
+  for (const leaves of [true, false]) {
+    const room = new Room(sb, "7", "room:7", 1);
+    await settle();
+    socket.subscribed({ channel: "room:7" });
+    const left = leaves ? room.leave() : undefined;
+    socket.receive(ended);
+    if (left) socket.answer("request", { type: "reply" });
+    await left;
+    assert.equal(warnings.length, leaves ? 0 : 1);
+  }
+  assert.match(warnings[0]!, /ended the subscription to room:7: the user has left the room.*`unsubscribed`/);
+  assert.doesNotMatch(warnings[0]!, /token/);
 });
 
 test("what the application handles is not reported", async () => {

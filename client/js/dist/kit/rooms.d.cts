@@ -1,4 +1,4 @@
-import type { Json, Switchboard } from "../index.cjs";
+import type { Json, JsonInput, Switchboard } from "../index.cjs";
 import { View } from "./view.cjs";
 /** Describes a room. Times are in ms since 1970. */
 export interface RoomDocument {
@@ -69,7 +69,7 @@ export interface NewRoom {
     region?: string;
     capacity?: number;
     app_version?: string;
-    data?: Json;
+    data?: JsonInput;
     /** The nickname of this user. */
     nickname?: string;
 }
@@ -94,7 +94,7 @@ export interface RoomPatch {
     region?: string;
     locked?: boolean;
     app_version?: string;
-    data?: Json;
+    data?: JsonInput;
     /** The number of the new owner. */
     owner?: number;
 }
@@ -155,7 +155,7 @@ export declare class Room extends View {
     /** A field of a player, of this one if `n` is absent. */
     get<Value = Json>(name: string, n?: number): Value | undefined;
     /** Sets a field of this player. It ends with the membership. */
-    set(name: string, value: Json): Promise<void>;
+    set(name: string, value: JsonInput): Promise<void>;
     /** Ends the membership on all devices of the user. */
     leave(): Promise<void>;
     /** Removes a player, or a reserved place. For the owner, like the following ones. */

@@ -1,4 +1,4 @@
-import type { Json, Switchboard } from "../index.cjs";
+import type { Json, JsonInput, Switchboard } from "../index.cjs";
 import { View } from "./view.cjs";
 /** An avatar of an account. Times are in ms since 1970. */
 export interface Avatar {
@@ -40,7 +40,7 @@ export declare class Scenes {
     createAvatar(avatar: {
         name: string;
         figure?: string;
-        data?: Json;
+        data?: JsonInput;
     }): Promise<Avatar>;
     /** A page of the avatars of the user, the oldest first. */
     avatars(page?: {
@@ -55,7 +55,7 @@ export declare class Scenes {
         version?: number;
         name?: string;
         figure?: string;
-        data?: Json;
+        data?: JsonInput;
     }): Promise<Avatar>;
     deleteAvatar(avatar: string, version?: number): Promise<Avatar>;
     /** A page of the scenes of a world. */
@@ -94,5 +94,5 @@ export declare class Scene extends View {
     /** The avatars that are here, online or offline. */
     get avatars(): Placed[];
     /** Sets a field of the avatar of this client, such as its position. It ends with the place. */
-    set(name: string, value: Json): Promise<void>;
+    set(name: string, value: JsonInput): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import type { Json, Member, Stored, WireField } from "../wire.cjs";
+import type { Member, Stored, WireField } from "../wire.cjs";
 import type { PushError } from "./push.cjs";
 export interface ChannelInfo {
     channel: string;
@@ -74,5 +74,5 @@ export interface ServerInfo {
     connections: number;
     users: number;
     channels: number;
-    [more: string]: Json;
+    [more: string]: unknown;
 }

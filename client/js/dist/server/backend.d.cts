@@ -1,5 +1,5 @@
 import { type ApiOptions, type Call } from "../api.cjs";
-import type { Json } from "../wire.cjs";
+import type { Json, JsonInput } from "../wire.cjs";
 import type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo } from "./answers.cjs";
 import { Kit } from "./kit.cjs";
 import type { CheckQuery, DeadLetter, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.cjs";
@@ -126,7 +126,7 @@ export declare class Backend {
         clients?: string[];
     }): Promise<void>;
     /** Answers a request that a worker has taken from Redis. */
-    reply(client: string, ref: number, data: Json): Promise<void>;
+    reply(client: string, ref: number, data: JsonInput): Promise<void>;
     /** Any call of the API: the path has its names escaped. */
     call<Answer = Json>(method: string, path: string, options?: CallOptions): Promise<Answer>;
 }

@@ -1,2 +1,632 @@
-"use strict";var E=Object.defineProperty;var F=Object.getOwnPropertyDescriptor;var Q=Object.getOwnPropertyNames;var W=Object.prototype.hasOwnProperty;var K=(s,e)=>{for(var r in e)E(s,r,{get:e[r],enumerable:!0})},V=(s,e,r,t)=>{if(e&&typeof e=="object"||typeof e=="function")for(let o of Q(e))!W.call(s,o)&&o!==r&&E(s,o,{get:()=>e[o],enumerable:!(t=F(e,o))||t.enumerable});return s};var z=s=>V(E({},"__esModule",{value:!0}),s);var ee={};K(ee,{ApiError:()=>P,Backend:()=>A,Kit:()=>v,SwitchboardError:()=>L.SwitchboardError,parseSigned:()=>B,signToken:()=>M,verifySignature:()=>C});module.exports=z(ee);function I(s,e){let r=[s].flat().map(String);return[...new Set(r.length?r:[""])].map(t=>{let[,o,a=""]=/^(?:ws|http)(s?:\/\/[^/?#\s]+)([^#\s]*)$/i.exec(t)??[];if(!o)throw new TypeError(`"${t}" is no URL of a broker, such as wss://push.example.com`);return e+o+(e==="ws"?a.replace(/^\/?(?=\?|$)/,"/ws"):a.replace(/\/+$/,""))})}var x=require("../index.cjs");var j=require("../index.cjs");function S(s,e){let r;try{let o=JSON.stringify(s);if(o!==void 0)return o}catch(o){r=o}let t=r?String(r).split(`
-`)[0]:typeof s;throw new j.SwitchboardError("bad_request",`${e}: the data is not JSON: ${t}`,{},r)}var k=class{constructor(e,r={}){this.options=r;this.at=0;this.urls=I(e,"http")}post(e,r){return this.call("POST",e,{body:r})}async call(e,r,{query:t,body:o,headers:a,key:i=this.options.key,wait:u=0}={}){let m=Object.entries(t??{}).filter(([,f])=>f!==void 0).map(([f,O])=>`${f}=${encodeURIComponent(O)}`).join("&"),{at:c}=this,g=`${this.urls[c%this.urls.length]}${r}${m&&`?${m}`}`,d=o===void 0?null:S(o,r),l,b,$=new AbortController,_=setTimeout(()=>$.abort(),(this.options.timeout??1e4)+u);try{l=await(this.options.fetch??fetch)(g,{method:e,headers:{...o!==void 0&&{"Content-Type":"application/json"},...i!==void 0&&{Authorization:`Bearer ${i}`},...a},body:d,signal:$.signal}),b=await l.text()}catch(f){this.next(c);let O=$.signal.aborted?"no answer in time":String(f);throw new x.SwitchboardError("lost",`${e} ${r}: ${O}`,{},f)}finally{clearTimeout(_)}let y=X(b);if(l.ok&&y!==void 0)return y;let{code:G="lost",message:N=`status ${l.status}`}=y?.error??{};l.status>=500&&this.next(c);let w=new P(G,N,y?.error);throw w.status=l.status,w.results=y?.results,w.retryAfter=Number(l.headers.get("Retry-After"))||0,w}next(e){this.at===e&&this.at++}},P=class extends x.SwitchboardError{constructor(){super(...arguments);this.status=0;this.retryAfter=0}};function X(s){try{return JSON.parse(s||"null")}catch{return}}function R(){return performance.now()}var T=class{constructor(e,r,t=4*e){this.t=e;this.i=r;this.o=t}get r(){return R()-(this.e??R())}s(){this.e??=R();let e=Math.min(Math.max(this.r,this.o),this.i);return this.t+Math.random()*Math.max(0,e-this.t)}a(e=1/0){return this.r<=e?this.e=void 0:this.e+=e,!this.e}};var v=class{constructor(e){this.backend=e}createRoom(e){return this.post("/v1/rooms",e)}room(e){return this.get(n`/v1/rooms/${e}`)}queryRooms(e){return this.post("/v1/rooms/query",{rooms:e})}rooms(e={}){return this.get("/v1/rooms",e)}countRooms(e={}){return this.get("/v1/room-count",e)}roomsOf(e,r={}){return this.get(n`/v1/users/${e}/rooms`,r)}patchRoom(e,r){return this.backend.call("PATCH",n`/v1/rooms/${e}`,{body:r})}deleteRoom(e,r){return this.backend.call("DELETE",n`/v1/rooms/${e}`,{headers:h(r)})}reserve(e,r,t){return this.post(n`/v1/rooms/${e}/reserve`,{users:r,ttl:t})}joinRoom(e,r){return this.post(n`/v1/rooms/${e}/join`,r)}quickJoin(e){return this.post("/v1/rooms/quick",e)}leaveRoom(e,r){return this.post(n`/v1/rooms/${e}/leave`,{user:r})}kick(e,r,t){return this.post(n`/v1/rooms/${e}/kick`,{n:r,ttl:t})}operateRoom(e,r,t={}){return this.post(n`/v1/rooms/${e}/${r}`,t)}putResource(e,r,t){return this.backend.call("PUT",n`/v1/holds/${e}`,{body:r,headers:h(t)})}resource(e){return this.get(n`/v1/holds/${e}`)}resources(e={}){return this.get("/v1/holds",e)}queryResources(e){return this.post("/v1/holds/query",{resources:e})}deleteResource(e,r){return this.backend.call("DELETE",n`/v1/holds/${e}`,{headers:h(r)})}hold(e,r){return this.post(n`/v1/holds/${e}/holds`,r)}sell(e,r){return this.post(n`/v1/holds/${e}/sales`,r)}held(e,r){return this.get(n`/v1/holds/${e}/holds/${r}`)}operateHold(e,r,t,o={}){return this.post(n`/v1/holds/${e}/holds/${r}/${t}`,o)}holdsOf(e,r){return this.get(n`/v1/holds/${e}/users/${r}`)}submit(e,r){return this.post(n`/v1/boards/${e}/scores`,r)}removePlayer(e,r,t={}){return this.backend.call("DELETE",n`/v1/boards/${e}/players/${r}`,{query:{...t}})}boards(e={}){return this.get("/v1/boards",e)}board(e,r={}){return this.get(n`/v1/boards/${e}`,r)}around(e,r,t={}){return this.get(n`/v1/boards/${e}/players/${r}/around`,t)}rank(e,r,t={}){return this.get(n`/v1/boards/${e}/players/${r}`,t)}accounts(e={}){return this.get("/v1/accounts",e)}account(e){return this.get(n`/v1/accounts/${e}`)}accountByName(e){return this.get("/v1/accounts",{name:e})}accountHistory(e){return this.get(n`/v1/accounts/${e}/history`)}renameAccount(e,r){return this.backend.call("PATCH",n`/v1/accounts/${e}`,{body:{name:r}})}setAccountPassword(e,r){return this.post(n`/v1/accounts/${e}/password`,{password:r})}operateAccount(e,r){return this.post(n`/v1/accounts/${e}/${r}`)}session(e){return this.get(n`/v1/sessions/${e}`)}putSession(e,r,t,o){return this.backend.call("PUT",n`/v1/sessions/${e}`,{body:r,query:{ttl:t},headers:h(o)})}deleteSession(e,r){return this.backend.call("DELETE",n`/v1/sessions/${e}`,{headers:h(r)})}createAvatar(e){return this.post("/v1/avatars",e)}avatars(e){return this.get("/v1/avatars",e)}avatar(e){return this.get(n`/v1/avatars/${e}`)}patchAvatar(e,r){return this.backend.call("PATCH",n`/v1/avatars/${e}`,{body:r})}deleteAvatar(e,r){return this.backend.call("DELETE",n`/v1/avatars/${e}`,{headers:h(r)})}placeAvatar(e,r,t){return this.backend.call("PUT",n`/v1/avatars/${e}/scene`,{body:{scene:r,from:t}})}takeAvatar(e){return this.backend.call("DELETE",n`/v1/avatars/${e}/scene`)}createScene(e){return this.post("/v1/scenes",e)}scenes(e={}){return this.get("/v1/scenes",e)}sceneByName(e,r){return this.get("/v1/scenes",{world:e,name:r})}scene(e){return this.get(n`/v1/scenes/${e}`)}patchScene(e,r){return this.backend.call("PATCH",n`/v1/scenes/${e}`,{body:r})}deleteScene(e,r){return this.backend.call("DELETE",n`/v1/scenes/${e}`,{headers:h(r)})}get(e,r={}){return this.backend.call("GET",e,{query:r})}post(e,r){return this.backend.call("POST",e,{body:r})}};function n(s,...e){return String.raw({raw:s},...e.map(encodeURIComponent))}function h(s={}){let{ifMatch:e,ifNoneMatch:r}=s;return{...e!==void 0&&{"If-Match":e==="*"?"*":`"${e}"`},...r&&{"If-None-Match":r}}}var U=[["POST","/v1/check",[],[]],["POST","/v1/holds/*/holds/*/confirm",[],[]],["POST","/v1/rooms",["key"],[]],["POST","/v1/accounts/*/delete",[],[]],["DELETE","/v1/avatars/*",[],["If-Match"]],["DELETE","/v1/holds/*",[],["If-Match"]],["DELETE","/v1/rooms/*",[],["If-Match"]],["DELETE","/v1/scenes/*",[],["If-Match"]],["DELETE","/v1/sessions/*",[],["If-Match"]],["POST","/v1/clients/*/disconnect",[],[]],["POST","/v1/users/*/disconnect",[],[]],["POST","/v1/clients/*/*/disconnect",[],[]],["POST","/v1/rooms/*/finish",[],[]],["POST","/v1/holds/*/holds",["id"],[]],["POST","/v1/rooms/*/join",[],[]],["POST","/v1/accounts/*/lock",[],[]],["POST","/v1/rooms/*/lock",[],[]],["PUT","/v1/avatars/*/scene",[],["from"]],["POST","/v1/notify",[],[]],["POST","/v1/push",["key"],[]],["POST","/v1/push/batch",["key"],[]],["PUT","/v1/holds/*",[],["If-Match","If-None-Match","import"]],["PUT","/v1/sessions/*",[],["If-Match","If-None-Match"]],["POST","/v1/holds/query",[],[]],["POST","/v1/rooms/query",[],[]],["POST","/v1/state/query",[],[]],["POST","/v1/users/query",[],[]],["POST","/v1/holds/*/holds/*/release",[],[]],["DELETE","/v1/boards/*/players/*",[],[]],["POST","/v1/holds/*/holds/*/renew",[],[]],["POST","/v1/rooms/*/reserve",[],[]],["POST","/v1/accounts/*/restore",[],[]],["POST","/v1/webhooks/dead/retry",[],[]],["POST","/v1/holds/*/sales",["id"],[]],["POST","/v1/rooms/*/start",[],[]],["POST","/v1/boards/*/scores",["operation"],[]],["DELETE","/v1/avatars/*/scene",[],[]],["POST","/v1/accounts/*/unlock",[],[]]];var A=class{constructor(e,r={}){this.api=new k(e,r),this.retryFor=r.retryFor??1e4,this.kit=new v(this)}push(e){return this.call("POST","/v1/push",{body:e})}batch(e){return this.call("POST","/v1/push/batch",{body:{messages:e}})}channels(e={}){return this.call("GET","/v1/channels",{query:e})}channel(e){return this.call("GET",`/v1/channels/${encodeURIComponent(e)}`)}history(e,r={}){return this.call("GET",`/v1/channels/${encodeURIComponent(e)}/history`,{query:r,wait:(r.wait??0)*1e3})}presence(e,r={}){return this.call("GET",`/v1/channels/${encodeURIComponent(e)}/presence`,{query:r})}state(e,r={}){return this.call("GET",`/v1/channels/${encodeURIComponent(e)}/state`,{query:r})}queryState(e,r){return this.call("POST","/v1/state/query",{body:{channels:e,fields:r}})}user(e){return this.call("GET",`/v1/users/${encodeURIComponent(e)}`)}users(e={}){return this.call("GET","/v1/users",{query:e})}online(e){return this.call("POST","/v1/users/query",{body:{users:e}})}client(e){return this.call("GET",`/v1/clients/${encodeURIComponent(e)}`)}queue(e,r={}){return this.call("GET",`/v1/clients/${encodeURIComponent(e)}/queue`,{query:r,wait:(r.wait??0)*1e3})}disconnectUser(e){return this.call("POST",`/v1/users/${encodeURIComponent(e)}/disconnect`)}disconnectClient(e){return this.call("POST",`/v1/clients/${encodeURIComponent(e)}/disconnect`)}servers(){return this.call("GET","/v1/servers")}self(){return this.call("GET","/v1/self")}stats(){return this.call("GET","/v1/stats")}check(e){return this.call("POST","/v1/check",{body:e})}webhooks(){return this.call("GET","/v1/webhooks")}deadLetters(e={}){return this.call("GET","/v1/webhooks/dead",{query:e})}retryDeadLetters(){return this.call("POST","/v1/webhooks/dead/retry")}async notify(e){await this.call("POST","/v1/notify",{body:e})}async reply(e,r,t){await this.call("POST","/v1/reply",{body:{client:e,ref:r,data:t}})}async call(e,r,t={}){let o=new T(100,2e3),a=Date.now()+this.retryFor;for(;;)try{return await this.api.call(e,r,t)}catch(i){let{code:u,retryAfter:m=0}=i,c=["lost","unavailable","timeout"].includes(u),g=u==="rate_limited"||c&&(t.repeatable??Y(e,r,t)),d=Math.max(o.s(),m*1e3);if(!g||Date.now()+d>a)throw i;await new Promise(l=>setTimeout(l,d))}}};function Y(s,e,{headers:r,body:t}){if(s==="GET")return!0;let o=e.split("/"),a=U.find(([c,g])=>{let d=g.split("/");return c===s&&d.length===o.length&&d.every((l,b)=>l==="*"||l===o[b])});if(!a)return!1;let[,,i,u]=a,m=c=>r?.[c]!==void 0||H(t,c);return(i.length===0||i.some(m))&&!u.some(m)}function H(s,e){if(typeof s!="object"||s===null)return!1;let{messages:r,[e]:t}=s;return Array.isArray(r)&&r.length>0?r.every(o=>H(o,e)):t!=null&&t!==""}var L=require("../index.cjs");async function M(s,e,r={}){let t=p(s);if(t.length<32)throw new RangeError(`the secret has ${t.length} bytes, at least 32 are needed (RFC 7518)`);let o=Math.floor(Date.now()/1e3),a={alg:"HS256",typ:"JWT",...r.kid!==void 0&&{kid:r.kid}},i=`${D(a)}.${D({iat:o,exp:o+(r.expiresIn??300),...e})}`,u=await crypto.subtle.importKey("raw",t,{name:"HMAC",hash:"SHA-256"},!1,["sign"]),m=new Uint8Array(await crypto.subtle.sign("HMAC",u,p(i)));return`${i}.${q(m)}`}var D=s=>q(p(S(s,"the token")));function q(s){return btoa(String.fromCharCode(...s)).replace(/\+/g,"-").replace(/\//g,"_").replace(/=+$/,"")}function p(s){return typeof s=="string"?new TextEncoder().encode(s):new Uint8Array(s)}async function C(s,e,r,t=300){let o=J(e,"switchboard-timestamp");if(!/^\d+$/.test(o)||Math.abs(Date.now()/1e3-Number(o))>t)return!1;let a=p(r),i=p(`${o}.`),u=new Uint8Array(i.length+a.length);u.set(i),u.set(a,i.length);let m=J(e,"switchboard-signature").split(",").map(c=>/^\s*v1=([0-9a-f]{64})\s*$/.exec(c)?.[1]);for(let c of[s].flat()){let g=await crypto.subtle.importKey("raw",p(c),{name:"HMAC",hash:"SHA-256"},!1,["verify"]);for(let d of m)if(d&&await crypto.subtle.verify("HMAC",g,Z(d),u))return!0}return!1}async function B(s,e,r,t){if(!await C(s,e,r,t))throw new Error("the signature is not valid");return JSON.parse(typeof r=="string"?r:new TextDecoder().decode(r))}function J(s,e){if(typeof s.get=="function")return s.get(e)??"";let r=Object.entries(s).find(([t])=>t.toLowerCase()===e)?.[1];return String(r??"")}function Z(s){return new Uint8Array(s.match(/../g).map(e=>parseInt(e,16)))}0&&(module.exports={ApiError,Backend,Kit,SwitchboardError,parseSigned,signToken,verifySignature});
+"use strict";
+var __defProp = Object.defineProperty;
+var __getOwnPropDesc = Object.getOwnPropertyDescriptor;
+var __getOwnPropNames = Object.getOwnPropertyNames;
+var __hasOwnProp = Object.prototype.hasOwnProperty;
+var __export = (target, all) => {
+  for (var name in all)
+    __defProp(target, name, { get: all[name], enumerable: true });
+};
+var __copyProps = (to, from, except, desc) => {
+  if (from && typeof from === "object" || typeof from === "function") {
+    for (let key of __getOwnPropNames(from))
+      if (!__hasOwnProp.call(to, key) && key !== except)
+        __defProp(to, key, { get: () => from[key], enumerable: !(desc = __getOwnPropDesc(from, key)) || desc.enumerable });
+  }
+  return to;
+};
+var __toCommonJS = (mod) => __copyProps(__defProp({}, "__esModule", { value: true }), mod);
+
+// src/server/index.ts
+var index_exports = {};
+__export(index_exports, {
+  ApiError: () => ApiError,
+  Backend: () => Backend,
+  Kit: () => Kit,
+  SwitchboardError: () => import_errors3.SwitchboardError,
+  parseSigned: () => parseSigned,
+  signToken: () => signToken,
+  verifySignature: () => verifySignature
+});
+module.exports = __toCommonJS(index_exports);
+
+// src/config.ts
+function urlsOf(urls, scheme) {
+  const list = [urls].flat().map(String);
+  return [...new Set(list.length ? list : [""])].map((url) => {
+    const [, host, path2 = ""] = /^(?:ws|http)(s?:\/\/[^/?#\s]+)([^#\s]*)$/i.exec(url) ?? [];
+    if (!host) throw new TypeError(`"${url}" is no URL of a broker, such as wss://push.example.com`);
+    return scheme + host + (scheme === "ws" ? path2.replace(/^\/?(?=\?|$)/, "/ws") : path2.replace(/\/+$/, ""));
+  });
+}
+
+// src/api.ts
+var import_errors2 = require("../index.cjs");
+
+// src/json.ts
+var import_errors = require("../index.cjs");
+function jsonOf(value, what) {
+  let cause;
+  try {
+    const text = JSON.stringify(value);
+    if (text !== void 0) return text;
+  } catch (error) {
+    cause = error;
+  }
+  const why = cause ? String(cause).split("\n")[0] : typeof value;
+  throw new import_errors.SwitchboardError("bad_request", `${what}: the data is not JSON: ${why}`, {}, cause);
+}
+
+// src/api.ts
+var Api = class {
+  constructor(urls, options = {}) {
+    this.options = options;
+    this.at = 0;
+    this.urls = urlsOf(urls, "http");
+  }
+  post(path2, body) {
+    return this.call("POST", path2, { body });
+  }
+  /**
+   * Makes a call. If an instance cannot be reached, the next call goes to the next one. The code of
+   * the error is then `lost`: a call that changes something may have been executed.
+   */
+  async call(method, path2, { query, body, headers, key = this.options.key, wait = 0 } = {}) {
+    const search = Object.entries(query ?? {}).filter(([, value]) => value !== void 0).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
+    const { at } = this;
+    const url = `${this.urls[at % this.urls.length]}${path2}${search && `?${search}`}`;
+    const content = body === void 0 ? null : jsonOf(body, path2);
+    let response;
+    let text;
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(), (this.options.timeout ?? 1e4) + wait);
+    try {
+      response = await (this.options.fetch ?? fetch)(url, {
+        method,
+        headers: {
+          ...body !== void 0 && { "Content-Type": "application/json" },
+          ...key !== void 0 && { Authorization: `Bearer ${key}` },
+          ...headers
+        },
+        body: content,
+        signal: abort.signal
+      });
+      text = await response.text();
+    } catch (error2) {
+      this.next(at);
+      const why = abort.signal.aborted ? "no answer in time" : String(error2);
+      throw new import_errors2.SwitchboardError("lost", `${method} ${path2}: ${why}`, {}, error2);
+    } finally {
+      clearTimeout(timer);
+    }
+    const answer = parse(text);
+    if (response.ok && answer !== void 0) return answer;
+    const { code = "lost", message = `status ${response.status}` } = answer?.error ?? {};
+    if (response.status >= 500) this.next(at);
+    const error = new ApiError(code, message, answer?.error);
+    error.status = response.status;
+    error.results = answer?.results;
+    error.retryAfter = Number(response.headers.get("Retry-After")) || 0;
+    throw error;
+  }
+  /** Leaves an instance that has failed. Of several calls that fail there, only one moves on. */
+  next(failed) {
+    if (this.at === failed) this.at++;
+  }
+};
+var ApiError = class extends import_errors2.SwitchboardError {
+  constructor() {
+    super(...arguments);
+    /** The status of the answer. */
+    this.status = 0;
+    /** The time in seconds after which to try again; 0 if there is none. */
+    this.retryAfter = 0;
+  }
+};
+function parse(text) {
+  try {
+    return JSON.parse(text || "null");
+  } catch {
+    return void 0;
+  }
+}
+
+// src/clock.ts
+function now() {
+  return performance.now();
+}
+
+// src/backoff.ts
+var Backoff = class {
+  // when the failures began
+  constructor(_min, _max, _first = 4 * _min) {
+    this._min = _min;
+    this._max = _max;
+    this._first = _first;
+  }
+  /** For how long it has failed, in ms. */
+  get _age() {
+    return now() - (this._since ?? now());
+  }
+  /** The delay in ms after another failure. */
+  _next() {
+    this._since ??= now();
+    const most = Math.min(Math.max(this._age, this._first), this._max);
+    return this._min + Math.random() * Math.max(0, most - this._min);
+  }
+  /** Forgets `ms` of the time for which it has failed. Returns whether nothing is left. */
+  _forget(ms = Infinity) {
+    if (this._age <= ms) this._since = void 0;
+    else this._since += ms;
+    return !this._since;
+  }
+};
+
+// src/server/kit.ts
+var Kit = class {
+  constructor(backend) {
+    this.backend = backend;
+  }
+  // Rooms.
+  createRoom(room) {
+    return this.post("/v1/rooms", room);
+  }
+  room(room) {
+    return this.get(path`/v1/rooms/${room}`);
+  }
+  /** Up to 100 rooms, without those that do not exist. */
+  queryRooms(rooms) {
+    return this.post("/v1/rooms/query", { rooms });
+  }
+  rooms(query = {}) {
+    return this.get("/v1/rooms", query);
+  }
+  /** The number of rooms: see docs/rooms.md for the combinations that are counted. */
+  countRooms(query = {}) {
+    return this.get("/v1/room-count", query);
+  }
+  /** A page of the rooms that a user is in. */
+  roomsOf(user, page = {}) {
+    return this.get(path`/v1/users/${user}/rooms`, page);
+  }
+  patchRoom(room, patch) {
+    return this.backend.call("PATCH", path`/v1/rooms/${room}`, { body: patch });
+  }
+  deleteRoom(room, condition) {
+    return this.backend.call("DELETE", path`/v1/rooms/${room}`, { headers: headersOf(condition) });
+  }
+  /** Reserves places for all of the users, or for none. */
+  reserve(room, users, ttl) {
+    return this.post(path`/v1/rooms/${room}/reserve`, { users, ttl });
+  }
+  /**
+   * Makes a user a member, on a client that is connected; without a client, it reserves the place.
+   */
+  joinRoom(room, join) {
+    return this.post(path`/v1/rooms/${room}/join`, join);
+  }
+  /**
+   * Makes a user a member of an open public room of the mode, or of a new one, on a client that is
+   * connected; without a client, it reserves the place.
+   */
+  quickJoin(join) {
+    return this.post("/v1/rooms/quick", join);
+  }
+  leaveRoom(room, user) {
+    return this.post(path`/v1/rooms/${room}/leave`, { user });
+  }
+  /** Removes player `n`. It may join again after `ttl` seconds, those of the mode if it is absent. */
+  kick(room, n, ttl) {
+    return this.post(path`/v1/rooms/${room}/kick`, { n, ttl });
+  }
+  /** Operates a room: "lock", "start" or "finish". */
+  operateRoom(room, operation, body = {}) {
+    return this.post(path`/v1/rooms/${room}/${operation}`, body);
+  }
+  // Holds.
+  putResource(resource, settings, condition) {
+    return this.backend.call("PUT", path`/v1/holds/${resource}`, { body: settings, headers: headersOf(condition) });
+  }
+  resource(resource) {
+    return this.get(path`/v1/holds/${resource}`);
+  }
+  resources(page = {}) {
+    return this.get("/v1/holds", page);
+  }
+  /** Up to 100 resources; null for one that does not exist. */
+  queryResources(resources) {
+    return this.post("/v1/holds/query", { resources });
+  }
+  deleteResource(resource, condition) {
+    return this.backend.call("DELETE", path`/v1/holds/${resource}`, { headers: headersOf(condition) });
+  }
+  hold(resource, hold) {
+    return this.post(path`/v1/holds/${resource}/holds`, hold);
+  }
+  sell(resource, sale) {
+    return this.post(path`/v1/holds/${resource}/sales`, sale);
+  }
+  held(resource, id) {
+    return this.get(path`/v1/holds/${resource}/holds/${id}`);
+  }
+  /** "confirm" turns a hold into a sale. A second call changes nothing. */
+  operateHold(resource, id, operation, options = {}) {
+    return this.post(path`/v1/holds/${resource}/holds/${id}/${operation}`, options);
+  }
+  holdsOf(resource, user) {
+    return this.get(path`/v1/holds/${resource}/users/${user}`);
+  }
+  // Boards.
+  submit(board, score) {
+    return this.post(path`/v1/boards/${board}/scores`, score);
+  }
+  removePlayer(board, player, season = {}) {
+    return this.backend.call("DELETE", path`/v1/boards/${board}/players/${player}`, { query: { ...season } });
+  }
+  /** A page of the boards that have a player, in the order of their names. */
+  boards(page = {}) {
+    return this.get("/v1/boards", page);
+  }
+  board(board, query = {}) {
+    return this.get(path`/v1/boards/${board}`, query);
+  }
+  around(board, player, query = {}) {
+    return this.get(path`/v1/boards/${board}/players/${player}/around`, query);
+  }
+  rank(board, player, season = {}) {
+    return this.get(path`/v1/boards/${board}/players/${player}`, season);
+  }
+  // Accounts, with a key of scope admin, and sessions.
+  accounts(query = {}) {
+    return this.get("/v1/accounts", query);
+  }
+  account(account) {
+    return this.get(path`/v1/accounts/${account}`);
+  }
+  accountByName(name) {
+    return this.get("/v1/accounts", { name });
+  }
+  /** The last 100 events of an account, the newest first. */
+  accountHistory(account) {
+    return this.get(path`/v1/accounts/${account}/history`);
+  }
+  /** Changes the name; conflict if another account has it. */
+  renameAccount(account, name) {
+    return this.backend.call("PATCH", path`/v1/accounts/${account}`, { body: { name } });
+  }
+  /** Replaces the password, and ends all logins and connections. */
+  setAccountPassword(account, password) {
+    return this.post(path`/v1/accounts/${account}/password`, { password });
+  }
+  operateAccount(account, operation) {
+    return this.post(path`/v1/accounts/${account}/${operation}`);
+  }
+  session(user) {
+    return this.get(path`/v1/sessions/${user}`);
+  }
+  /** Puts a document that ends after `ttl` seconds, one hour if it is absent. */
+  putSession(user, data, ttl, condition) {
+    return this.backend.call("PUT", path`/v1/sessions/${user}`, {
+      body: data,
+      query: { ttl },
+      headers: headersOf(condition)
+    });
+  }
+  deleteSession(user, condition) {
+    return this.backend.call("DELETE", path`/v1/sessions/${user}`, { headers: headersOf(condition) });
+  }
+  // Avatars and scenes.
+  createAvatar(avatar) {
+    return this.post("/v1/avatars", avatar);
+  }
+  avatars(query) {
+    return this.get("/v1/avatars", query);
+  }
+  avatar(avatar) {
+    return this.get(path`/v1/avatars/${avatar}`);
+  }
+  patchAvatar(avatar, patch) {
+    return this.backend.call("PATCH", path`/v1/avatars/${avatar}`, { body: patch });
+  }
+  /** Marks an avatar as deleted, and takes it out of its scene. */
+  deleteAvatar(avatar, condition) {
+    return this.backend.call("DELETE", path`/v1/avatars/${avatar}`, { headers: headersOf(condition) });
+  }
+  /** Moves an avatar to a scene. With `from`, only from there; "" is no scene. */
+  placeAvatar(avatar, scene, from) {
+    return this.backend.call("PUT", path`/v1/avatars/${avatar}/scene`, { body: { scene, from } });
+  }
+  takeAvatar(avatar) {
+    return this.backend.call("DELETE", path`/v1/avatars/${avatar}/scene`);
+  }
+  createScene(scene) {
+    return this.post("/v1/scenes", scene);
+  }
+  /** A page of the scenes of a world, or of all worlds, without those that are deleted. */
+  scenes(query = {}) {
+    return this.get("/v1/scenes", query);
+  }
+  /** The scene of a world with a name. */
+  sceneByName(world, name) {
+    return this.get("/v1/scenes", { world, name });
+  }
+  scene(scene) {
+    return this.get(path`/v1/scenes/${scene}`);
+  }
+  patchScene(scene, patch) {
+    return this.backend.call("PATCH", path`/v1/scenes/${scene}`, { body: patch });
+  }
+  /** Marks a scene as deleted. It loses its avatars and its name. */
+  deleteScene(scene, condition) {
+    return this.backend.call("DELETE", path`/v1/scenes/${scene}`, { headers: headersOf(condition) });
+  }
+  get(to, query = {}) {
+    return this.backend.call("GET", to, { query });
+  }
+  post(to, body) {
+    return this.backend.call("POST", to, { body });
+  }
+};
+function path(parts, ...names) {
+  return String.raw({ raw: parts }, ...names.map(encodeURIComponent));
+}
+function headersOf(condition = {}) {
+  const { ifMatch, ifNoneMatch } = condition;
+  return {
+    ...ifMatch !== void 0 && { "If-Match": ifMatch === "*" ? "*" : `"${ifMatch}"` },
+    ...ifNoneMatch && { "If-None-Match": ifNoneMatch }
+  };
+}
+
+// src/server/repeats.ts
+var repeats = [
+  ["POST", "/v1/check", [], []],
+  ["POST", "/v1/holds/*/holds/*/confirm", [], []],
+  ["POST", "/v1/rooms", ["key"], []],
+  ["POST", "/v1/accounts/*/delete", [], []],
+  ["DELETE", "/v1/avatars/*", [], ["If-Match"]],
+  ["DELETE", "/v1/holds/*", [], ["If-Match"]],
+  ["DELETE", "/v1/rooms/*", [], ["If-Match"]],
+  ["DELETE", "/v1/scenes/*", [], ["If-Match"]],
+  ["DELETE", "/v1/sessions/*", [], ["If-Match"]],
+  ["POST", "/v1/clients/*/disconnect", [], []],
+  ["POST", "/v1/users/*/disconnect", [], []],
+  ["POST", "/v1/clients/*/*/disconnect", [], []],
+  ["POST", "/v1/rooms/*/finish", [], []],
+  ["POST", "/v1/holds/*/holds", ["id"], []],
+  ["POST", "/v1/rooms/*/join", [], []],
+  ["POST", "/v1/accounts/*/lock", [], []],
+  ["POST", "/v1/rooms/*/lock", [], []],
+  ["PUT", "/v1/avatars/*/scene", [], ["from"]],
+  ["POST", "/v1/notify", [], []],
+  ["POST", "/v1/push", ["key"], []],
+  ["POST", "/v1/push/batch", ["key"], []],
+  ["PUT", "/v1/holds/*", [], ["If-Match", "If-None-Match", "import"]],
+  ["PUT", "/v1/sessions/*", [], ["If-Match", "If-None-Match"]],
+  ["POST", "/v1/holds/query", [], []],
+  ["POST", "/v1/rooms/query", [], []],
+  ["POST", "/v1/state/query", [], []],
+  ["POST", "/v1/users/query", [], []],
+  ["POST", "/v1/holds/*/holds/*/release", [], []],
+  ["DELETE", "/v1/boards/*/players/*", [], []],
+  ["POST", "/v1/holds/*/holds/*/renew", [], []],
+  ["POST", "/v1/rooms/*/reserve", [], []],
+  ["POST", "/v1/accounts/*/restore", [], []],
+  ["POST", "/v1/webhooks/dead/retry", [], []],
+  ["POST", "/v1/holds/*/sales", ["id"], []],
+  ["POST", "/v1/rooms/*/start", [], []],
+  ["POST", "/v1/boards/*/scores", ["operation"], []],
+  ["DELETE", "/v1/avatars/*/scene", [], []],
+  ["POST", "/v1/accounts/*/unlock", [], []]
+];
+
+// src/server/backend.ts
+var Backend = class {
+  constructor(urls, options = {}) {
+    this.api = new Api(urls, options);
+    this.retryFor = options.retryFor ?? 1e4;
+    this.kit = new Kit(this);
+  }
+  /** Pushes to one kind of target. With several targets, look at the `error` of each result. */
+  push(push) {
+    return this.call("POST", "/v1/push", { body: push });
+  }
+  /** Up to 1000 pushes. Each item of `results` is the answer to one push. */
+  batch(messages) {
+    return this.call("POST", "/v1/push/batch", { body: { messages } });
+  }
+  channels(query = {}) {
+    return this.call("GET", "/v1/channels", { query });
+  }
+  channel(channel) {
+    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}`);
+  }
+  /** Stored messages above `after`. With `wait` (seconds), an empty page waits for the next one. */
+  history(channel, query = {}) {
+    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}/history`, {
+      query,
+      wait: (query.wait ?? 0) * 1e3
+    });
+  }
+  presence(channel, query = {}) {
+    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}/presence`, { query });
+  }
+  /** A page of the fields of a channel. */
+  state(channel, query = {}) {
+    return this.call("GET", `/v1/channels/${encodeURIComponent(channel)}/state`, { query });
+  }
+  /** A few fields of up to 100 channels. */
+  queryState(channels, fields) {
+    return this.call("POST", "/v1/state/query", { body: { channels, fields } });
+  }
+  user(user) {
+    return this.call("GET", `/v1/users/${encodeURIComponent(user)}`);
+  }
+  /**
+   * The users that are online. `count` counts a user on two servers twice. `distinct`, of the first page, counts it once; if it
+   * is not `exact`, with a standard error of 0.8 %.
+   */
+  users(query = {}) {
+    return this.call("GET", "/v1/users", { query });
+  }
+  /** Whether up to 1000 users are online. */
+  online(users) {
+    return this.call("POST", "/v1/users/query", { body: { users } });
+  }
+  client(client) {
+    return this.call("GET", `/v1/clients/${encodeURIComponent(client)}`);
+  }
+  /**
+   * Messages above `after` that wait for a client. None is acknowledged. With `wait` (seconds), an
+   * empty page waits for the next one.
+   */
+  queue(client, query = {}) {
+    return this.call("GET", `/v1/clients/${encodeURIComponent(client)}/queue`, {
+      query,
+      wait: (query.wait ?? 0) * 1e3
+    });
+  }
+  disconnectUser(user) {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/disconnect`);
+  }
+  disconnectClient(client) {
+    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/disconnect`);
+  }
+  servers() {
+    return this.call("GET", "/v1/servers");
+  }
+  /** The instance that answers, and what the key may do. Every key may call it. */
+  self() {
+    return this.call("GET", "/v1/self");
+  }
+  /** The figures of all live instances. partial: one did not answer and is missing. */
+  stats() {
+    return this.call("GET", "/v1/stats");
+  }
+  /** Explains what a client may do on a channel. A bad token is no refusal: see Rights.error. */
+  check(query) {
+    return this.call("POST", "/v1/check", { body: query });
+  }
+  /** The state of the events for your backend; not_found if the broker sends none. */
+  webhooks() {
+    return this.call("GET", "/v1/webhooks");
+  }
+  /** Events that are no longer sent. A page may be short, and have a `cursor`. */
+  deadLetters(query = {}) {
+    return this.call("GET", "/v1/webhooks/dead", { query });
+  }
+  /** Sends the dead letters again. The key needs the scope admin. */
+  retryDeadLetters() {
+    return this.call("POST", "/v1/webhooks/dead/retry");
+  }
+  /** Says that your backend has written messages to the queues of these in Redis. */
+  async notify(queues) {
+    await this.call("POST", "/v1/notify", { body: queues });
+  }
+  /** Answers a request that a worker has taken from Redis. */
+  async reply(client, ref, data) {
+    await this.call("POST", "/v1/reply", { body: { client, ref, data } });
+  }
+  /** Any call of the API: the path has its names escaped. */
+  async call(method, path2, options = {}) {
+    const backoff = new Backoff(100, 2e3);
+    const end = Date.now() + this.retryFor;
+    for (; ; ) {
+      try {
+        return await this.api.call(method, path2, options);
+      } catch (error) {
+        const { code, retryAfter = 0 } = error;
+        const unknown = ["lost", "unavailable", "timeout"].includes(code);
+        const again = code === "rate_limited" || unknown && (options.repeatable ?? mayRepeat(method, path2, options));
+        const delay = Math.max(backoff._next(), retryAfter * 1e3);
+        if (!again || Date.now() + delay > end) throw error;
+        await new Promise((resolve) => setTimeout(resolve, delay));
+      }
+    }
+  }
+};
+function mayRepeat(method, path2, { headers, body }) {
+  if (method === "GET") return true;
+  const segments = path2.split("/");
+  const rule = repeats.find(([ruleMethod, pattern]) => {
+    const want = pattern.split("/");
+    return ruleMethod === method && want.length === segments.length && want.every((segment, i) => segment === "*" || segment === segments[i]);
+  });
+  if (!rule) return false;
+  const [, , members, conditions] = rule;
+  const has = (name) => headers?.[name] !== void 0 || hasMember(body, name);
+  return (members.length === 0 || members.some(has)) && !conditions.some(has);
+}
+function hasMember(body, name) {
+  if (typeof body !== "object" || body === null) return false;
+  const { messages, [name]: value } = body;
+  if (Array.isArray(messages) && messages.length > 0) return messages.every((m) => hasMember(m, name));
+  return value !== void 0 && value !== null && value !== "";
+}
+
+// src/server/index.ts
+var import_errors3 = require("../index.cjs");
+
+// src/server/token.ts
+async function signToken(secret, claims, options = {}) {
+  const bytes = bytesOf(secret);
+  if (bytes.length < 32)
+    throw new RangeError(`the secret has ${bytes.length} bytes, at least 32 are needed (RFC 7518)`);
+  const iat = Math.floor(Date.now() / 1e3);
+  const header2 = { alg: "HS256", typ: "JWT", ...options.kid !== void 0 && { kid: options.kid } };
+  const signed = `${encode(header2)}.${encode({ iat, exp: iat + (options.expiresIn ?? 300), ...claims })}`;
+  const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", key, bytesOf(signed)));
+  return `${signed}.${base64url(signature)}`;
+}
+var encode = (value) => base64url(bytesOf(jsonOf(value, "the token")));
+function base64url(bytes) {
+  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+}
+function bytesOf(text) {
+  return typeof text === "string" ? new TextEncoder().encode(text) : new Uint8Array(text);
+}
+
+// src/server/signature.ts
+async function verifySignature(secrets, headers, body, tolerance = 300) {
+  const timestamp = header(headers, "switchboard-timestamp");
+  if (!/^\d+$/.test(timestamp) || Math.abs(Date.now() / 1e3 - Number(timestamp)) > tolerance) return false;
+  const bytes = bytesOf(body);
+  const prefix = bytesOf(`${timestamp}.`);
+  const signed = new Uint8Array(prefix.length + bytes.length);
+  signed.set(prefix);
+  signed.set(bytes, prefix.length);
+  const given = header(headers, "switchboard-signature").split(",").map((s) => /^\s*v1=([0-9a-f]{64})\s*$/.exec(s)?.[1]);
+  for (const secret of [secrets].flat()) {
+    const key = await crypto.subtle.importKey("raw", bytesOf(secret), { name: "HMAC", hash: "SHA-256" }, false, [
+      "verify"
+    ]);
+    for (const hex of given) {
+      if (hex && await crypto.subtle.verify("HMAC", key, bytesOfHex(hex), signed)) return true;
+    }
+  }
+  return false;
+}
+async function parseSigned(secrets, headers, body, tolerance) {
+  if (!await verifySignature(secrets, headers, body, tolerance)) throw new Error("the signature is not valid");
+  return JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body));
+}
+function header(headers, name) {
+  if (typeof headers.get === "function") return headers.get(name) ?? "";
+  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+  return String(found ?? "");
+}
+function bytesOfHex(hex) {
+  return new Uint8Array(hex.match(/../g).map((pair) => parseInt(pair, 16)));
+}
+// Annotate the CommonJS export names for ESM import in node:
+0 && (module.exports = {
+  ApiError,
+  Backend,
+  Kit,
+  SwitchboardError,
+  parseSigned,
+  signToken,
+  verifySignature
+});
+//# sourceMappingURL=index.cjs.map

@@ -3,7 +3,7 @@ import type { BoardCard, BoardPage, BoardResult, BoardView, SeasonOption, Standi
 import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
 import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
-import type { Json } from "../wire.js";
+import type { Json, JsonInput } from "../wire.js";
 import type { Backend } from "./backend.js";
 type Page = {
     limit?: number;
@@ -21,7 +21,7 @@ export interface ResourceSettings {
     max_life_ms?: number;
     per_user?: number;
     ends?: number;
-    data?: Json;
+    data?: JsonInput;
     import?: {
         id: string;
         user?: string;
@@ -217,7 +217,7 @@ export declare class Kit {
         name: string;
         id?: string;
         figure?: string;
-        data?: Json;
+        data?: JsonInput;
     }): Promise<Avatar>;
     avatars(query: Page & {
         user: string;
@@ -231,7 +231,7 @@ export declare class Kit {
         version?: number;
         name?: string;
         figure?: string;
-        data?: Json;
+        data?: JsonInput;
         status?: Avatar["status"];
     }): Promise<Avatar>;
     /** Marks an avatar as deleted, and takes it out of its scene. */
@@ -245,7 +245,7 @@ export declare class Kit {
         id?: string;
         status?: string;
         time?: string;
-        data?: Json;
+        data?: JsonInput;
     }): Promise<SceneInfo>;
     /** A page of the scenes of a world, or of all worlds, without those that are deleted. */
     scenes(query?: Page & {
@@ -270,7 +270,7 @@ export declare class Kit {
         name?: string;
         status?: string;
         time?: string;
-        data?: Json;
+        data?: JsonInput;
     }): Promise<SceneInfo>;
     /** Marks a scene as deleted. It loses its avatars and its name. */
     deleteScene(scene: string, condition?: Condition): Promise<SceneInfo>;

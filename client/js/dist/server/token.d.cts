@@ -1,16 +1,16 @@
-import type { Json } from "../wire.cjs";
+import type { JsonInput } from "../wire.cjs";
 export interface TokenClaims {
     /** The user. */
     sub: string;
     /** The client's own name, if the token is for one client only. */
     client?: string;
     /** Shown in presence, at most 1 KiB. */
-    info?: Record<string, Json>;
+    info?: Record<string, JsonInput>;
     /** Grants: words by channel or pattern, such as {"chat:42": "sub pub"}. */
     channels?: Record<string, string>;
     aud?: string | string[];
     iss?: string;
-    [claim: string]: Json;
+    [claim: string]: unknown;
 }
 /**
  * Returns a token, signed with HS256. `expiresIn` is in seconds; absent: 300. The secret has at

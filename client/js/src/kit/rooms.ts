@@ -1,4 +1,4 @@
-import type { Json, Switchboard } from "../index.js";
+import type { Json, JsonInput, Switchboard } from "../index.js";
 import { View } from "./view.js";
 
 /** Describes a room. Times are in ms since 1970. */
@@ -75,7 +75,7 @@ export interface NewRoom {
   region?: string;
   capacity?: number;
   app_version?: string;
-  data?: Json;
+  data?: JsonInput;
   /** The nickname of this user. */
   nickname?: string;
 }
@@ -102,7 +102,7 @@ export interface RoomPatch {
   region?: string;
   locked?: boolean;
   app_version?: string;
-  data?: Json;
+  data?: JsonInput;
   /** The number of the new owner. */
   owner?: number;
 }
@@ -201,13 +201,18 @@ export class Room extends View {
   }
 
   /** Sets a field of this player. It ends with the membership. */
-  async set(name: string, value: Json): Promise<void> {
+  async set(name: string, value: JsonInput): Promise<void> {
     await this.channel.set(`p/${this.n}/${name}`, value);
   }
 
   /** Ends the membership on all devices of the user. */
   async leave(): Promise<void> {
-    await this.call("leave");
+    const handled = this.channel.on("unsubscribed", () => {}); // the broker ends the subscription
+    try {
+      await this.call("leave");
+    } finally {
+      handled();
+    }
     await this.close();
   }
 

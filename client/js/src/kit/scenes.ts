@@ -1,4 +1,4 @@
-import type { Json, Switchboard } from "../index.js";
+import type { Json, JsonInput, Switchboard } from "../index.js";
 import { View } from "./view.js";
 
 /** An avatar of an account. Times are in ms since 1970. */
@@ -42,7 +42,7 @@ export interface Placed {
 export class Scenes {
   constructor(private readonly sb: Switchboard) {}
 
-  createAvatar(avatar: { name: string; figure?: string; data?: Json }): Promise<Avatar> {
+  createAvatar(avatar: { name: string; figure?: string; data?: JsonInput }): Promise<Avatar> {
     return this.sb.call("avatar.create", avatar);
   }
 
@@ -54,7 +54,7 @@ export class Scenes {
   /** Changes an avatar. With a `version`, only if it has it. */
   patchAvatar(
     avatar: string,
-    patch: { version?: number; name?: string; figure?: string; data?: Json },
+    patch: { version?: number; name?: string; figure?: string; data?: JsonInput },
   ): Promise<Avatar> {
     return this.sb.call("avatar.patch", { avatar, ...patch });
   }
@@ -136,12 +136,12 @@ export class Scene extends View {
         name: value.name,
         ...(value.figure && { figure: value.figure }),
         online: !away && !value.offline,
-        fields: Object.fromEntries(this.entriesOf(`a/${avatar}/`).map(([name, entry]) => [name, entry.value])),
+        fields: Object.fromEntries(this.entriesOf<Json>(`a/${avatar}/`).map(([name, entry]) => [name, entry.value])),
       }));
   }
 
   /** Sets a field of the avatar of this client, such as its position. It ends with the place. */
-  async set(name: string, value: Json): Promise<void> {
+  async set(name: string, value: JsonInput): Promise<void> {
     await this.channel.set(`a/${this.avatar}/${name}`, value);
   }
 }

@@ -1,7 +1,7 @@
 import { Api, type ApiOptions, type Call } from "../api.js";
 import { Backoff } from "../backoff.js";
 import type { SwitchboardError } from "../errors.js";
-import type { Json } from "../wire.js";
+import type { Json, JsonInput } from "../wire.js";
 import type {
   ChannelInfo,
   ClientInfo,
@@ -176,7 +176,7 @@ export class Backend {
   }
 
   /** Answers a request that a worker has taken from Redis. */
-  async reply(client: string, ref: number, data: Json): Promise<void> {
+  async reply(client: string, ref: number, data: JsonInput): Promise<void> {
     await this.call("POST", "/v1/reply", { body: { client, ref, data } });
   }
 

@@ -3,7 +3,7 @@ import type { BoardCard, BoardPage, BoardResult, BoardView, SeasonOption, Standi
 import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
 import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
-import type { Json } from "../wire.js";
+import type { Json, JsonInput } from "../wire.js";
 import type { Backend, CallOptions } from "./backend.js";
 
 type Page = { limit?: number; cursor?: string };
@@ -18,7 +18,7 @@ export interface ResourceSettings {
   max_life_ms?: number;
   per_user?: number;
   ends?: number;
-  data?: Json;
+  data?: JsonInput;
   import?: { id: string; user?: string; seats?: string[]; count?: number; until?: number }[];
   durable?: boolean;
 }
@@ -296,7 +296,13 @@ export class Kit {
 
   // Avatars and scenes.
 
-  createAvatar(avatar: { user: string; name: string; id?: string; figure?: string; data?: Json }): Promise<Avatar> {
+  createAvatar(avatar: {
+    user: string;
+    name: string;
+    id?: string;
+    figure?: string;
+    data?: JsonInput;
+  }): Promise<Avatar> {
     return this.post("/v1/avatars", avatar);
   }
 
@@ -310,7 +316,7 @@ export class Kit {
 
   patchAvatar(
     avatar: string,
-    patch: { version?: number; name?: string; figure?: string; data?: Json; status?: Avatar["status"] },
+    patch: { version?: number; name?: string; figure?: string; data?: JsonInput; status?: Avatar["status"] },
   ): Promise<Avatar> {
     return this.backend.call("PATCH", path`/v1/avatars/${avatar}`, { body: patch });
   }
@@ -335,7 +341,7 @@ export class Kit {
     id?: string;
     status?: string;
     time?: string;
-    data?: Json;
+    data?: JsonInput;
   }): Promise<SceneInfo> {
     return this.post("/v1/scenes", scene);
   }
@@ -358,7 +364,7 @@ export class Kit {
 
   patchScene(
     scene: string,
-    patch: { version?: number; name?: string; status?: string; time?: string; data?: Json },
+    patch: { version?: number; name?: string; status?: string; time?: string; data?: JsonInput },
   ): Promise<SceneInfo> {
     return this.backend.call("PATCH", path`/v1/scenes/${scene}`, { body: patch });
   }

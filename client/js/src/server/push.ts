@@ -1,5 +1,5 @@
 import type { Change } from "../change.js";
-import type { Json, WireField } from "../wire.js";
+import type { Json, JsonInput, WireField } from "../wire.js";
 
 /** Exactly one kind of target. */
 export type Target =
@@ -14,7 +14,7 @@ export type Target =
 /** A push: data for a target, or a change of the fields of channels. */
 export type Push = Target &
   Omit<Change, "timeout" | "key" | "if" | "echo"> & {
-    data?: Json;
+    data?: JsonInput;
     /**
      * The same key to the same target within 10 min returns the first id. With a key, a failed call
      * is repeated.

@@ -1,5 +1,5 @@
 import { jsonOf } from "../json.js";
-import type { Json } from "../wire.js";
+import type { JsonInput } from "../wire.js";
 
 export interface TokenClaims {
   /** The user. */
@@ -7,12 +7,12 @@ export interface TokenClaims {
   /** The client's own name, if the token is for one client only. */
   client?: string;
   /** Shown in presence, at most 1 KiB. */
-  info?: Record<string, Json>;
+  info?: Record<string, JsonInput>;
   /** Grants: words by channel or pattern, such as {"chat:42": "sub pub"}. */
   channels?: Record<string, string>;
   aud?: string | string[];
   iss?: string;
-  [claim: string]: Json;
+  [claim: string]: unknown;
 }
 
 /**

@@ -3,8 +3,10 @@ import {
   SignedOutError,
   Switchboard,
   SwitchboardError,
+  type Channel,
   type CloseCode,
   type ErrorCode,
+  type Json,
   type StateChange,
 } from "switchboard-client";
 import { Accounts, Boards, Holds, Rooms, Scenes, type Room } from "switchboard-client/kit";
@@ -16,7 +18,12 @@ interface News {
 interface Table {
   turn: "amy" | "bob";
   moves: number;
-  "seat/1": { user: string };
+  "seat/1": Seat;
+  [place: `place/${number}`]: Seat;
+}
+interface Seat {
+  user: string;
+  since?: Date;
 }
 
 export async function browser(): Promise<void> {
@@ -70,6 +77,22 @@ export async function browser(): Promise<void> {
   });
   console.log(result);
 
+  const seat: Seat = { user: "amy" };
+  await table.update({
+    set: { turn: "amy", moves: 1, "place/2": seat },
+    add: { moves: { by: 1 } },
+    if: { turn: null },
+    touch: ["seat/1"],
+  });
+  for (const [name, value] of table.state) console.log(name.length, value);
+
+  // Without types, what arrives is JSON, and what is sent is all that has a JSON form.
+  const untyped: Channel = sb.channel("untyped");
+  untyped.on("message", (data: Json) => console.log(typeof data === "string" && data.length));
+  await untyped.publish(seat);
+  await untyped.update({ set: { seat, turn: "amy" }, data: [seat] });
+  untyped.here(seat);
+
   const answer = await sb.request<{ ok: boolean }>({ q: 1 });
   console.log(answer.ok);
   try {
@@ -89,6 +112,20 @@ export async function browser(): Promise<void> {
   table.state.get("colour");
   // @ts-expect-error: the field has another type
   await table.set("moves", "three");
+  // @ts-expect-error: the field has another type
+  await table.update({ set: { turn: "eve" } });
+  // @ts-expect-error: there is no such field
+  await table.update({ set: { colour: "red" } });
+  // @ts-expect-error: there is no such field
+  await table.update({ del: ["colour"] });
+  // @ts-expect-error: there is no such field
+  await table.update({ if: { colour: 7 } });
+  // @ts-expect-error: the data has another type
+  await news.update({ data: { text: "hi" } });
+  // @ts-expect-error: a bigint has no JSON form
+  await untyped.publish(1n);
+  // @ts-expect-error: data without a type may be anything
+  untyped.on("message", (data) => console.log(data.title));
   // @ts-expect-error: members are only read
   news.members.set("a", {});
   // @ts-expect-error: internals are not in the types

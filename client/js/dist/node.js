@@ -1,0 +1,2 @@
+import all from "./index.cjs";
+export const { SignedOutError, Switchboard, SwitchboardError } = all;
