@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"iter"
 	"strings"
 	"time"
@@ -39,6 +40,10 @@ type Restored struct {
 	Prefix string
 	// In is the time until a document without a card is due.
 	In time.Duration
+	// Record is the field whose id is the version of the card. If it is set, the round also notes
+	// documents with an older card. Leave it empty if the brokers look at each document from time to
+	// time, as those of [Rounds] do.
+	Record string
 	// Other is called for each channel without the prefix. Nil means no call.
 	Other func(ctx context.Context, channel string) error
 }
@@ -48,6 +53,8 @@ const (
 	restoreEvery = time.Minute
 	// restoreBatch is how many cards such a round reads in one round trip.
 	restoreBatch = 100
+	// restoreRecords is how many records a round reads, about: 100 a second.
+	restoreRecords = 6000
 )
 
 // Restore returns a round of a janitor that finds documents without a card by their channels. A
@@ -55,63 +62,96 @@ const (
 // notes the documents on the due list: the brokers do the rest. It counts those that it noted, so a
 // quiet system logs nothing.
 func Restore(o CheckOptions, r Restored) task.Round {
-	return task.Round{Name: r.Name, Every: restoreEvery, Do: func(ctx context.Context) (restored int, err error) {
-		ids := make([]string, 0, restoreBatch)
-		for channel, err := range o.States.StateChannels(ctx) {
-			if err != nil {
-				return restored, err
-			}
-			if id, found := strings.CutPrefix(channel, r.Prefix); found {
-				ids = append(ids, id)
-			} else if r.Other != nil {
-				if err := r.Other(ctx, channel); err != nil {
-					return restored, err
-				}
-			}
-			if len(ids) == restoreBatch {
-				n, err := o.scheduleMissing(ctx, r, ids)
-				if restored += n; err != nil {
-					return restored, err
-				}
-				ids = ids[:0]
-			}
-		}
-		n, err := o.scheduleMissing(ctx, r, ids)
-		return restored + n, err
-	}}
+	one := restorer{CheckOptions: o, Restored: r}
+	return task.Round{Name: r.Name, Every: restoreEvery, Do: one.round}
 }
 
-// scheduleMissing makes the documents that have fields and no card due, and returns their number. A
-// document that has ended has neither: its channel is listed until the records of the owners of its
-// fields have ended, too.
-func (o CheckOptions) scheduleMissing(ctx context.Context, r Restored, ids []string) (int, error) {
+// restorer is a round that restores cards.
+type restorer struct {
+	CheckOptions
+	Restored
+
+	// The documents are in so many parts, by the hash of their id. A round compares the versions of
+	// one part. The first one only counts the documents.
+	parts, part uint32
+}
+
+func (r *restorer) round(ctx context.Context) (restored int, err error) {
+	ids, documents := make([]string, 0, restoreBatch), 0
+	for channel, err := range r.States.StateChannels(ctx) {
+		if err != nil {
+			return restored, err
+		}
+		if id, found := strings.CutPrefix(channel, r.Prefix); found {
+			ids = append(ids, id)
+			documents++
+		} else if r.Other != nil {
+			if err := r.Other(ctx, channel); err != nil {
+				return restored, err
+			}
+		}
+		if len(ids) == restoreBatch {
+			n, err := r.note(ctx, ids)
+			if restored += n; err != nil {
+				return restored, err
+			}
+			ids = ids[:0]
+		}
+	}
+	n, err := r.note(ctx, ids)
+	r.parts, r.part = uint32(documents/restoreRecords)+1, r.part+1
+	return restored + n, err
+}
+
+// note makes the documents due whose card is not there, or older than the record, and returns their
+// number. A document that has ended has no fields and no card: its channel is listed until the
+// records of the owners of its fields have ended, too.
+func (r *restorer) note(ctx context.Context, ids []string) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	cards, err := o.Index.Get(ctx, ids...)
+	versions, err := r.Index.Versions(ctx, ids...)
 	if err != nil {
 		return 0, err
 	}
 	var reads []queue.StateRead
-	for i, c := range cards {
-		if c.ID == "" {
+	var read []int // their positions in ids
+	for i, version := range versions {
+		switch {
+		case version == 0:
 			reads = append(reads, queue.StateRead{Channel: r.Prefix + ids[i], Limit: 1})
+		case r.compares(ids[i]):
+			reads = append(reads, queue.StateRead{Channel: r.Prefix + ids[i], Fields: []string{r.Record}})
+		default:
+			continue
 		}
+		read = append(read, i)
 	}
 	if len(reads) == 0 {
 		return 0, nil
 	}
-	var missing []string
-	for i, o := range o.States.ReadStates(ctx, reads) {
+	var due []string
+	for i, o := range r.States.ReadStates(ctx, reads) {
 		if o.Err != nil {
 			return 0, fmt.Errorf("read the state of %s: %w", reads[i].Channel, o.Err)
 		}
-		if len(o.Value.Fields) > 0 {
-			missing = append(missing, strings.TrimPrefix(reads[i].Channel, r.Prefix))
+		version := versions[read[i]]
+		if fields := o.Value.Fields; len(fields) > 0 && (version == 0 || fields[0].ID > version) {
+			due = append(due, ids[read[i]])
 		}
 	}
-	if len(missing) == 0 {
+	if len(due) == 0 {
 		return 0, nil
 	}
-	return len(missing), o.Index.Schedule(ctx, r.In, missing...)
+	return len(due), r.Index.Schedule(ctx, r.In, due...)
+}
+
+// compares reports whether a document is in the part whose versions the round compares.
+func (r *restorer) compares(id string) bool {
+	if r.Record == "" || r.parts == 0 {
+		return false
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // it never fails
+	return h.Sum32()%r.parts == r.part%r.parts
 }

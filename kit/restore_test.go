@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/internal/state"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
@@ -19,21 +20,24 @@ type channelList struct {
 	err     error           // of the list, after the names
 	ended   map[string]bool // channels without fields
 	readErr error           // of each read
+	record  int64           // the version of the records
+	read    int             // records that were read
 }
 
 // ReadStates implements StateReader.
-func (l channelList) ReadStates(_ context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage] {
+func (l *channelList) ReadStates(_ context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage] {
 	pages := make([]queue.Outcome[queue.StatePage], len(reads))
 	for i, read := range reads {
 		if pages[i].Err = l.readErr; !l.ended[read.Channel] {
-			pages[i].Value.Fields = make([]queue.NamedField, 1)
+			pages[i].Value.Fields = []queue.NamedField{{Field: &state.Field{ID: l.record}}}
+			l.read += len(read.Fields)
 		}
 	}
 	return pages
 }
 
 // StateChannels implements States.
-func (l channelList) StateChannels(context.Context) iter.Seq2[string, error] {
+func (l *channelList) StateChannels(context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, name := range l.names {
 			if !yield(name, nil) {
@@ -51,7 +55,7 @@ func (l channelList) StateChannels(context.Context) iter.Seq2[string, error] {
 func TestRestore(t *testing.T) {
 	ctx := t.Context()
 	lists := index.NewMemory()
-	channels := channelList{names: []string{"other:1"}, ended: map[string]bool{}}
+	channels := &channelList{names: []string{"other:1"}, ended: map[string]bool{}}
 	var want []string
 	for i := range 2*restoreBatch + 10 {
 		id := fmt.Sprintf("d%03d", i)
@@ -104,9 +108,47 @@ func TestRestoreFails(t *testing.T) {
 		{channelList{names: []string{"doc:1"}, readErr: broken}, nil},
 		{channelList{names: []string{"other:1"}}, func(context.Context, string) error { return broken }},
 	} {
-		o := CheckOptions{Index: index.NewMemory(), States: c.states}
+		o := CheckOptions{Index: index.NewMemory(), States: &c.states}
 		if _, err := Restore(o, Restored{Name: "docs", Prefix: "doc:", Other: c.other}).Do(t.Context()); !errors.Is(err, broken) {
 			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
+// TestRestoreOlder has documents whose card is older than the record, or as old. Each is compared
+// in one round of some, after a round that counts them.
+func TestRestoreOlder(t *testing.T) {
+	ctx := t.Context()
+	lists := index.NewMemory()
+	channels := channelList{record: 7}
+	want, old := map[string]bool{}, 0
+	for i := range 2*restoreRecords + 1 { // three parts
+		id := fmt.Sprint("d", i)
+		channels.names = append(channels.names, "doc:"+id)
+		if want[id] = i%10 == 0; want[id] {
+			old++
+		}
+		if err := lists.Put(ctx, index.Card{ID: id, Version: map[bool]int64{true: 6, false: 7}[want[id]], Lists: map[string]int64{"all": 0}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round := Restore(CheckOptions{Index: lists, States: &channels}, Restored{Name: "docs", Prefix: "doc:", Record: "$record"})
+	restored := 0
+	for i := range 4 {
+		channels.read = 0
+		n, err := round.Do(ctx)
+		if err != nil || i == 0 && channels.read > 0 || channels.read > restoreRecords {
+			t.Errorf("round %d has read %d records, %v", i, channels.read, err)
+		}
+		restored += n
+	}
+	tasks, err := lists.Take(ctx, len(channels.names), time.Minute)
+	if err != nil || len(tasks) != old || restored != old {
+		t.Errorf("%d of %d are due, and %d were counted, %v", len(tasks), old, restored, err)
+	}
+	for _, task := range tasks {
+		if !want[task.ID] {
+			t.Errorf("%s is due, and its card is not old", task.ID)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (c *checker) checkAccounts(ctx context.Context, ids []string) error {
 		}
 		want := card(a.id, a.record.id, &a.record.value)
 		if have := cards[i]; have.Version != want.Version || !maps.Equal(have.Lists, want.Lists) || !bytes.Equal(have.Data, want.Data) {
-			c.report(accountPrefix+a.id, "any change of the account, such as a login, writes the card again",
+			c.report(accountPrefix+a.id, "brokers correct it some minutes after a failover; if it stays, any change of the account, such as a login, writes the card again",
 				"its card in the list is not that of the record with the id %d", a.record.id)
 		}
 	}

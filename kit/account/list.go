@@ -110,9 +110,13 @@ func (a *Accounts) Run(ctx context.Context) error {
 // Round does the tasks that are due: it frees names that no account has, and shows changes in the
 // list.
 func (a *Accounts) Round(ctx context.Context) error {
-	tasks, err := a.index.Take(ctx, roundSize, taskLease)
-	for _, t := range tasks {
-		err = errors.Join(err, a.finish(ctx, t))
+	var err error
+	for left := roundSize; left == roundSize && ctx.Err() == nil; {
+		tasks, takeErr := a.index.Take(ctx, roundSize, taskLease)
+		left, err = len(tasks), errors.Join(err, takeErr)
+		for _, t := range tasks {
+			err = errors.Join(err, a.finish(ctx, t))
+		}
 	}
 	return err
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Restore returns a round of a janitor that makes the brokers compute again the cards of accounts
-// without one, see [kit.Restore].
+// that are not there, or older than the records, see [kit.Restore].
 func Restore(o kit.CheckOptions) task.Round {
-	return kit.Restore(o, kit.Restored{Name: "accounts", Prefix: accountPrefix})
+	return kit.Restore(o, kit.Restored{Name: "accounts", Prefix: accountPrefix, Record: recordField})
 }

@@ -12,39 +12,58 @@ import (
 	"switchboard/queue"
 )
 
-// Checks returns the checks of avatars and scenes. They read every scene of the list.
-func Checks(r kit.StateReader, scenes index.Index) []task.Check {
-	c := checker{r, scenes}
+// CheckOptions are the stores that the checks, and the rounds of a janitor, read.
+type CheckOptions struct {
+	States          kit.States
+	Avatars, Scenes index.Index
+}
+
+// Checks returns the checks of avatars and scenes. They read the channels of all of them.
+func Checks(o CheckOptions) []task.Check {
+	c := checker{o}
 	return []task.Check{
 		{Name: "places", Apart: task.Apart, Find: c.places},
 		{Name: "scene names", Apart: task.Apart, Find: c.names},
+		{Name: "scene lists", Apart: task.Apart, Find: c.cards},
 	}
 }
 
-type checker struct {
-	kit.StateReader
-	scenes index.Index
-}
+type checker struct{ CheckOptions }
 
-// eachPage calls visit for the scenes of each page of the list of all scenes.
-func (c checker) eachPage(ctx context.Context, visit func([]*storedScene) error) error {
-	for cards, err := range index.Pages(ctx, c.scenes, index.Query{List: allScenes, Limit: kit.DefaultPage}) {
+// eachBatch calls visit for the ids of the channels with a prefix, each id once.
+func (c checker) eachBatch(ctx context.Context, prefix string, visit func(ids []string) error) error {
+	known, ids := map[string]bool{}, []string(nil)
+	for channel, err := range c.States.StateChannels(ctx) {
 		if err != nil {
 			return err
 		}
-		ids := make([]string, len(cards))
-		for i, card := range cards {
-			ids[i] = card.ID
+		if id, found := strings.CutPrefix(channel, prefix); found && !known[id] {
+			known[id], ids = true, append(ids, id)
 		}
-		scenes, err := readScenes(ctx, c, ids)
-		if err != nil {
-			return err
-		}
-		if err := visit(scenes); err != nil {
-			return err
+		if len(ids) == kit.DefaultPage {
+			if err := visit(ids); err != nil {
+				return err
+			}
+			ids = nil
 		}
 	}
-	return nil
+	if len(ids) == 0 {
+		return nil
+	}
+	return visit(ids)
+}
+
+// eachScene calls visit for each scene that has a record.
+func (c checker) eachScene(ctx context.Context, visit func(*storedScene) error) error {
+	return c.eachBatch(ctx, scenePrefix, func(ids []string) error {
+		scenes, err := readScenes(ctx, c.States, ids)
+		for _, s := range scenes {
+			if err == nil && s != nil {
+				err = visit(s)
+			}
+		}
+		return err
+	})
 }
 
 const roundRemedy = "a round of a broker with scenes corrects it after the next change"
@@ -52,28 +71,20 @@ const roundRemedy = "a round of a broker with scenes corrects it after the next 
 // places finds places of avatars whose record does not name the scene, places that are in a deleted
 // scene, and places that a transfer has not confirmed.
 func (c checker) places(ctx context.Context) (found []task.Finding, err error) {
-	err = c.eachPage(ctx, func(scenes []*storedScene) error {
-		for _, scene := range scenes {
-			if scene == nil {
-				continue
-			}
-			list, err := c.placesOf(ctx, scene)
-			if err != nil {
-				return err
-			}
-			found = append(found, list...)
-		}
-		return nil
+	err = c.eachScene(ctx, func(s *storedScene) error {
+		list, err := c.placesOf(ctx, s)
+		found = append(found, list...)
+		return err
 	})
 	return found, err
 }
 
 func (c checker) placesOf(ctx context.Context, scene *storedScene) (found []task.Finding, err error) {
-	places, err := readPlaces(ctx, c, scene.key)
+	places, err := readPlaces(ctx, c.States, scene.key)
 	if err != nil || len(places) == 0 {
 		return nil, err
 	}
-	avatars, err := readAvatars(ctx, c, avatarsOf(places))
+	avatars, err := readAvatars(ctx, c.States, avatarsOf(places))
 	if err != nil {
 		return nil, err
 	}
@@ -100,38 +111,40 @@ func (c checker) placesOf(ctx context.Context, scene *storedScene) (found []task
 
 // names finds scenes that do not have their name in their world, and names without a scene.
 func (c checker) names(ctx context.Context) (found []task.Finding, err error) {
+	report := func(channel, format string, args ...any) {
+		found = append(found, task.Finding{Subject: channel, Problem: fmt.Sprintf(format, args...), Remedy: roundRemedy})
+	}
 	worlds := map[string]map[string]*storedName{} // by world, and by the name of the field
-	used := map[string]map[string]bool{}
-	err = c.eachPage(ctx, func(scenes []*storedScene) error {
-		for _, s := range scenes {
-			if s == nil {
-				continue
+	err = c.eachBatch(ctx, worldPrefix, func(ids []string) (err error) {
+		for _, world := range ids {
+			if worlds[world], err = c.readNames(ctx, world); err != nil {
+				return err
 			}
-			world := s.value.World
-			if worlds[world] == nil {
-				if worlds[world], err = c.readNames(ctx, world); err != nil {
-					return err
-				}
-				used[world] = map[string]bool{}
-			}
-			field := nameField(s.value.Name)
-			n := worlds[world][field]
-			switch {
-			case s.value.Status == Deleted:
-				continue
-			case n == nil || n.value != s.key:
-				found = append(found, task.Finding{Subject: sceneChannel(s.key), Problem: fmt.Sprintf("%s of %s does not have this scene", field, worldChannel(world)), Remedy: roundRemedy})
-			case n.leased:
-				found = append(found, task.Finding{Subject: sceneChannel(s.key), Problem: fmt.Sprintf("%s of %s is not confirmed", field, worldChannel(world)), Remedy: roundRemedy})
-			}
-			used[world][field] = true
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{} // by world and field
+	err = c.eachScene(ctx, func(s *storedScene) error {
+		if s.value.Status == Deleted {
+			return nil
+		}
+		field, world := nameField(s.value.Name), worldChannel(s.value.World)
+		switch n := worlds[s.value.World][field]; {
+		case n == nil || n.value != s.key:
+			report(sceneChannel(s.key), "%s of %s does not have this scene", field, world)
+		case n.leased:
+			report(sceneChannel(s.key), "%s of %s is not confirmed", field, world)
+		}
+		used[world+" "+field] = true
 		return nil
 	})
 	for world, names := range worlds {
 		for field, n := range names {
-			if !n.leased && !used[world][field] {
-				found = append(found, task.Finding{Subject: worldChannel(world), Problem: fmt.Sprintf("%s names the scene %s, which does not have the name", field, n.value), Remedy: roundRemedy})
+			if channel := worldChannel(world); !n.leased && !used[channel+" "+field] {
+				report(channel, "%s names the scene %s, which does not have the name", field, n.value)
 			}
 		}
 	}
@@ -142,7 +155,7 @@ func (c checker) readNames(ctx context.Context, world string) (map[string]*store
 	names := map[string]*storedName{}
 	read := queue.StateRead{Channel: worldChannel(world), Prefix: nameGroup, Bytes: state.PageBytes}
 	for {
-		o := c.ReadStates(ctx, []queue.StateRead{read})[0]
+		o := c.States.ReadStates(ctx, []queue.StateRead{read})[0]
 		if o.Err != nil {
 			return nil, inChannel("read", worldChannel(world), o.Err)
 		}

@@ -15,6 +15,7 @@ import (
 	clientscene "switchboard/client/scene"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
 	"switchboard/kit/scene"
@@ -193,16 +194,22 @@ func (w *world) rounds(avatars, scenes []string) {
 	w.must(errors.Join(<-done, <-done))
 }
 
-// check runs one look of the checks and returns what they find.
+// stores returns what the checks and the rounds of a janitor read.
+func (w *world) stores() scene.CheckOptions {
+	return scene.CheckOptions{States: w.store.Queue.(kit.States), Avatars: w.opts.Avatars, Scenes: w.opts.Scenes}
+}
+
+// check runs one look of the checks and returns what they find, in order.
 func (w *world) check() (found []string) {
 	w.Helper()
-	for _, c := range scene.Checks(w.host(), w.opts.Scenes) {
+	for _, c := range scene.Checks(w.stores()) {
 		list, err := c.Find(w.Context())
 		w.must(err)
 		for _, f := range list {
 			found = append(found, f.Subject+": "+f.Problem)
 		}
 	}
+	slices.Sort(found)
 	return found
 }
 

@@ -38,15 +38,16 @@ func (s *Scenes) Round(ctx context.Context) (n int, err error) {
 		index  index.Index
 		finish func(context.Context, string) error
 	}{{s.opts.Scenes, s.finishScene}, {s.opts.Avatars, s.finishAvatar}} {
-		tasks, takeErr := kind.index.Take(ctx, roundSize, taskLease)
-		err = errors.Join(err, takeErr)
-		for _, t := range tasks {
-			taskErr := kind.finish(ctx, t.ID)
-			if taskErr == nil || isNotFound(taskErr) { // the creation was refused
-				taskErr = kind.index.Done(ctx, map[index.Task]time.Duration{t: 0})
+		for left := roundSize; left == roundSize && ctx.Err() == nil; n += left {
+			tasks, takeErr := kind.index.Take(ctx, roundSize, taskLease)
+			left, err = len(tasks), errors.Join(err, takeErr)
+			for _, t := range tasks {
+				taskErr := kind.finish(ctx, t.ID)
+				if taskErr == nil || isNotFound(taskErr) { // the creation was refused
+					taskErr = kind.index.Done(ctx, map[index.Task]time.Duration{t: 0})
+				}
+				err = errors.Join(err, taskErr) // the task is due again when its lease ends
 			}
-			err = errors.Join(err, taskErr) // the task is due again when its lease ends
-			n++
 		}
 		err = errors.Join(err, kind.index.Sweep(ctx, roundSize))
 	}

@@ -29,18 +29,25 @@ func checks(q *queue.Redis, pipe *redispipe.Pipe, prefix string, log zerolog.Log
 		board.CheckList(boards),
 		account.Check(lists(setup.AccountIndex)),
 	}
-	return append(all, scene.Checks(q, lists(setup.SceneIndex).Index)...)
+	return append(all, scene.Checks(sceneStores(q, pipe, prefix))...)
 }
 
 // rounds returns the rounds of packages that the janitor does not know. The kit's own rounds run in
 // the brokers, because only they can notify subscribers; these note the rooms,
-// resources of holds, boards and accounts whose cards a failover has lost.
+// resources of holds, boards, accounts, avatars and scenes whose cards a failover has lost.
 func rounds(q *queue.Redis, pipe *redispipe.Pipe, prefix string) []task.Round {
 	lists := listStores(q, pipe, prefix)
-	return []task.Round{
+	all := []task.Round{
 		room.Restore(lists(setup.RoomIndex)), hold.Restore(lists(setup.HoldIndex)), board.Restore(boardStores(q, pipe, prefix)),
 		account.Restore(lists(setup.AccountIndex)),
 	}
+	return append(all, scene.Restore(sceneStores(q, pipe, prefix))...)
+}
+
+// sceneStores returns the stores of avatars and scenes.
+func sceneStores(q *queue.Redis, pipe *redispipe.Pipe, prefix string) scene.CheckOptions {
+	lists := listStores(q, pipe, prefix)
+	return scene.CheckOptions{States: q, Avatars: lists(setup.AvatarIndex).Index, Scenes: lists(setup.SceneIndex).Index}
 }
 
 // boardStores returns the stores of boards.
