@@ -12,12 +12,14 @@ import (
 
 // Card is a room in a list.
 type Card struct {
-	ID       string   `json:"id"`
-	Version  int64    `json:"version"`
-	Room     Document `json:"room"`
-	Members  int      `json:"members"`  // without reservations
-	Reserved int      `json:"reserved"` // reserved places
-	Owner    int      `json:"owner"`    // number of the owner, 0 for none
+	ID      string   `json:"id"`
+	Version int64    `json:"version"`
+	Room    Document `json:"room"`
+	// DataOmitted is set if the room has more than 1 KiB of data, which a card does not have.
+	DataOmitted bool `json:"data_omitted"`
+	Members     int  `json:"members"`  // without reservations
+	Reserved    int  `json:"reserved"` // reserved places
+	Owner       int  `json:"owner"`    // number of the owner, 0 for none
 	// LastActivity is the time of the last change, Unix ms. A lobby does not have it.
 	LastActivity int64 `json:"last_activity"`
 }

@@ -34,8 +34,8 @@ func (s *scenario) talkers(t *testing.T) []talker {
 		{"lines", openPort(false), forged + "\n", many + "\n"},
 		{"a request on the TCP port", openPort(false), "POST / HTTP/1.1\r\n\r\n", many},
 		{"a refused handshake", openPort(false), "GET /nowhere HTTP/1.1\r\nHost: broker\r\n\r\n", many},
-		{"a refused stream", openPort(true), "GET /sse?channel=room:x&token=forged HTTP/1.1\r\nHost: broker\r\n" + endless, many},
-		{"an accepted stream", openPort(true), "GET /sse?channel=room:x&client=mallory&token=" + s.token("mallory") + " HTTP/1.1\r\nHost: broker\r\n\r\n", many},
+		{"a refused stream", openPort(true), "GET /sse?channel=hall:x&token=forged HTTP/1.1\r\nHost: broker\r\n" + endless, many},
+		{"an accepted stream", openPort(true), "GET /sse?channel=hall:x&client=mallory&token=" + s.token("mallory") + " HTTP/1.1\r\nHost: broker\r\n\r\n", many},
 		{"a body without a key", openPort(true), "POST /v1/push HTTP/1.1\r\nHost: broker\r\n" + endless, many},
 		{"a body above the limit", openPort(true), strings.TrimSuffix(s.pushHead(1<<40), "\r\n") + "\r\n", many},
 	}

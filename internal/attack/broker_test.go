@@ -38,7 +38,7 @@ auth:
 %[2]s
 times: {connect: 15s, slow: 6s, ping: 8s}
 namespaces:
-  "room:*": {subscribe: users, publish: users, presence: users, history: users}
+  "hall:*": {subscribe: users, publish: users, presence: users, history: users}
   "chat:*": {subscribe: users, publish: grant, presence: grant, history: grant}
   "inbox:{user}": {subscribe: named, publish: named, presence: named, history: named}
 `

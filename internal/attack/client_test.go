@@ -9,7 +9,7 @@ import (
 )
 
 // sharedChannel is the channel of all honest clients.
-const sharedChannel = "room:shared"
+const sharedChannel = "hall:shared"
 
 // An honestClient is a client that does not attack.
 type honestClient struct {

@@ -108,7 +108,7 @@ func unauthenticatedConnections(t *testing.T, s *scenario) {
 	for range 20 {
 		s.client.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
-		status, answer, err := s.request(ctx, http.MethodPost, "/v1/push", s.key, strings.NewReader(`{"channel":"room:any","data":1}`))
+		status, answer, err := s.request(ctx, http.MethodPost, "/v1/push", s.key, strings.NewReader(`{"channel":"hall:any","data":1}`))
 		cancel()
 		if err != nil || status != http.StatusOK {
 			t.Fatalf("the backend, on a new connection: %d %s %v", status, answer, err)

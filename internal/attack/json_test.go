@@ -25,15 +25,15 @@ var bombs = []bomb{
 	{"arrays in arrays", nested("[", "", "]", 30_000), malformed, closed},
 	{"arrays without an end", strings.Repeat("[", 60_000), malformed, closed},
 	{"objects in objects", nested(`{"a":`, "1", "}", 9_000), malformed, malformed},
-	{"deep data", `{"type":"publish","channel":"room:x","data":` + nested("[", "", "]", 9_000) + `}`, malformed, malformed},
+	{"deep data", `{"type":"publish","channel":"hall:x","data":` + nested("[", "", "]", 9_000) + `}`, malformed, malformed},
 	{"deep data in an unknown field", `{"type":"ping","x":` + nested("[", "", "]", 65) + `}`, malformed, malformed},
 	{"a deep info", `{"type":"connect","info":` + nested(`{"a":`, "1", "}", 100) + `}`, malformed, malformed},
-	{"a number of 60,000 digits", `{"type":"history","channel":"room:x","after":` + strings.Repeat("9", 60_000) + `}`, malformed, malformed},
-	{"a number that is too large", `{"type":"history","channel":"room:x","limit":1e999999999}`, malformed, malformed},
+	{"a number of 60,000 digits", `{"type":"history","channel":"hall:x","after":` + strings.Repeat("9", 60_000) + `}`, malformed, malformed},
+	{"a number that is too large", `{"type":"history","channel":"hall:x","limit":1e999999999}`, malformed, malformed},
 	{"a ref that is too large", `{"type":"ping","ref":1e999999999}`, malformed, malformed},
 	{"a ref of 60,000 digits", `{"type":"ping","ref":` + strings.Repeat("1", 60_000) + `}`, malformed, malformed},
-	{"a negative id", `{"type":"subscribe","channel":"room:x","after":-9223372036854775808}`, malformed, malformed},
-	{"an id with a fraction", `{"type":"subscribe","channel":"room:x","after":0.5}`, malformed, malformed},
+	{"a negative id", `{"type":"subscribe","channel":"hall:x","after":-9223372036854775808}`, malformed, malformed},
+	{"an id with a fraction", `{"type":"subscribe","channel":"hall:x","after":0.5}`, malformed, malformed},
 	{"an array of 30,000 in the place of a name", `{"type":"subscribe","channel":[` + strings.Repeat("0,", 30_000) + `0]}`, malformed, malformed},
 	{"an object in the place of a type", `{"type":{"type":"ping"}}`, malformed, malformed},
 	{"a type of 60,000 bytes", `{"type":"` + strings.Repeat("p", 60_000) + `"}`, malformed, malformed},
@@ -116,7 +116,7 @@ func bombsAfterConnect(t *testing.T, s *scenario) {
 // bombsInCalls sends bombs in API calls, with a key and without.
 func bombsInCalls(t *testing.T, s *scenario) {
 	const most = 16 << 20
-	push := func(data string) string { return `{"channel":"room:bombs","data":` + data + `}` }
+	push := func(data string) string { return `{"channel":"hall:bombs","data":` + data + `}` }
 	batch := func(n int, message string) string {
 		return `{"messages":[` + strings.TrimSuffix(strings.Repeat(message+",", n), ",") + `]}`
 	}
@@ -132,10 +132,10 @@ func bombsInCalls(t *testing.T, s *scenario) {
 		{"a ttl that is too large", "/v1/push", `{"user":"bombs","ttl":1e999,"data":1}`, http.StatusBadRequest},
 		{"a ttl of 1e300 seconds", "/v1/push", `{"user":"bombs","ttl":1e300,"data":1}`, http.StatusBadRequest},
 		{"a negative ttl", "/v1/push", `{"user":"bombs","ttl":-1,"data":1}`, http.StatusBadRequest},
-		{"1.5 million channels", "/v1/push", `{"channels":[` + strings.Repeat(`"room:a",`, 1_500_000) + `"room:a"],"data":1}`, http.StatusRequestEntityTooLarge},
+		{"1.5 million channels", "/v1/push", `{"channels":[` + strings.Repeat(`"hall:a",`, 1_500_000) + `"hall:a"],"data":1}`, http.StatusRequestEntityTooLarge},
 		{"five million names", "/v1/push", `{"users":[` + strings.Repeat(`"",`, 5_000_000) + `""],"data":1}`, http.StatusRequestEntityTooLarge},
 		{"five million users", "/v1/users/query", `{"users":[` + strings.Repeat(`"",`, 5_000_000) + `""]}`, http.StatusRequestEntityTooLarge},
-		{"two kinds of target", "/v1/push", `{"channel":"room:a","user":"b","data":1}`, http.StatusBadRequest},
+		{"two kinds of target", "/v1/push", `{"channel":"hall:a","user":"b","data":1}`, http.StatusBadRequest},
 		{"no body", "/v1/push", "", http.StatusBadRequest},
 		{"a body without an end", "/v1/push", strings.Repeat(" ", most+1), http.StatusRequestEntityTooLarge},
 		{"too many messages", "/v1/push/batch", batch(1_001, push("1")), http.StatusBadRequest},

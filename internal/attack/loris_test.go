@@ -62,7 +62,7 @@ func openConnected(e endpoint) func(*scenario) (*attacker, error) {
 func openPushed(s *scenario) (*attacker, error) {
 	a, err := s.dial(true, nil)
 	if err == nil {
-		const body = `{"channel":"room:loris","data":1}`
+		const body = `{"channel":"hall:loris","data":1}`
 		a.sendRaw(s.pushHead(len(body)) + body)
 		_, err = http.ReadResponse(a.in, nil) // the body, one line, is read below
 	}
@@ -89,7 +89,7 @@ func (s *scenario) lorisKinds() []loris {
 		{"a frame on the TCP port", openWebSocket(endpoints[1]), frame, "x", frames},
 		{"pings instead of a connect", openWebSocket(endpoints[1]), ping, ping, frames},
 		{"pongs instead of a connect", openPort(false), "", `{"type":"pong"}` + "\n", []string{"error:bad_request closing:bad_request"}},
-		{"a user's line", openConnected(endpoints[0]), `{"type":"publish","channel":"room:x","data":"`, "x", []string{"closing:idle"}},
+		{"a user's line", openConnected(endpoints[0]), `{"type":"publish","channel":"hall:x","data":"`, "x", []string{"closing:idle"}},
 		{"a user's frame", openConnected(endpoints[1]), frame, "x", []string{"closing:idle 4008"}},
 
 		{"a handshake on the HTTP port", openPort(true), "GET /ws HTTP/1.1\r\nX: ", "x", []string{"", "HTTP 408", "HTTP 400"}},

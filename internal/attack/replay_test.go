@@ -124,7 +124,7 @@ func forgedKeys(t *testing.T, s *scenario) {
 			"/v1/push": http.MethodPost, "/v1/push/batch": http.MethodPost, "/v1/servers": http.MethodGet,
 			"/v1/users/admin/disconnect": http.MethodPost, "/v1/users/admin": http.MethodGet, "/v1/none": http.MethodGet,
 		} {
-			status, answer, err := s.request(s.ctx, method, path, key, strings.NewReader(`{"channel":"room:shared","data":1}`))
+			status, answer, err := s.request(s.ctx, method, path, key, strings.NewReader(`{"channel":"hall:shared","data":1}`))
 			if err != nil || status != http.StatusUnauthorized {
 				t.Errorf("%s with key %.20q: %d %s (%v)", path, key, status, answer, err)
 			}

@@ -25,12 +25,12 @@ func slowReaders(t *testing.T, s *scenario) {
 		if tcp, ok := a.Conn.(*net.TCPConn); ok {
 			_ = tcp.SetReadBuffer(4 << 10)
 		}
-		a.send(`{"type":"subscribe","channel":"room:flood"}`)
+		a.send(`{"type":"subscribe","channel":"hall:flood"}`)
 		a.waitFor(t, "subscribed")
 	}
 	random := make([]byte, 45_000) // must not be compressible
 	_, _ = rand.Read(random)
-	body := `{"channel":"room:flood","data":"` + base64.StdEncoding.EncodeToString(random) + `"}`
+	body := `{"channel":"hall:flood","data":"` + base64.StdEncoding.EncodeToString(random) + `"}`
 	for range floodMessages {
 		if status, answer := s.call(s.ctx, t, http.MethodPost, "/v1/push", body); status != http.StatusOK {
 			t.Fatalf("%d %s", status, answer)

@@ -176,8 +176,8 @@ func freshChannels(t *testing.T, s *scenario) {
 	}
 	began := time.Now()
 	for _, c := range []struct{ request, done string }{
-		{`{"type":"publish","channel":"room:%s-%d","data":1}`, "published"},
-		{`{"type":"subscribe","channel":"room:%s-%d"}`, "subscribed"},
+		{`{"type":"publish","channel":"hall:%s-%d","data":1}`, "published"},
+		{`{"type":"subscribe","channel":"hall:%s-%d"}`, "subscribed"},
 	} {
 		a, codes := s.connectUser(t, endpoints[0], "explorer"), map[string]int{}
 		for i := range attempts {
@@ -188,12 +188,12 @@ func freshChannels(t *testing.T, s *scenario) {
 		if n := codes[c.done]; n == 0 || n > most || codes["error:rate_limited"] != attempts-n {
 			t.Errorf("got %v", codes)
 		}
-		if n := len(count("mq_m_{room:published-*")); n > most {
+		if n := len(count("mq_m_{hall:published-*")); n > most {
 			t.Errorf("%d channels are stored", n)
 		}
 		_ = a.Close()
 	}
-	for _, key := range count("mq_m_{room:*") {
+	for _, key := range count("mq_m_{hall:*") {
 		if left, err := rdb.PTTL(s.ctx, key).Result(); err != nil || left <= 0 || left > 8*time.Hour {
 			t.Errorf("TTL of %s: %v (%v)", key, left, err)
 		}
@@ -231,16 +231,16 @@ func TestReadsAreNotAmplified(t *testing.T) {
 	)
 	s := newQuietScenario(t, "", "")
 	rdb := redisServer.Client(t)
-	message := fmt.Sprintf(`{"channel":"room:long","data":%q}`, strings.Repeat("x", 60<<10))
+	message := fmt.Sprintf(`{"channel":"hall:long","data":%q}`, strings.Repeat("x", 60<<10))
 	for range 30 {
 		if status, answer := s.call(s.ctx, t, http.MethodPost, "/v1/push", message); status != http.StatusOK {
 			t.Fatal(status, answer)
 		}
 	}
 	a := s.connectUser(t, endpoints[0], "mallory")
-	a.send(`{"type":"subscribe","channel":"room:large"}`)
+	a.send(`{"type":"subscribe","channel":"hall:large"}`)
 	a.waitFor(t, "subscribed")
-	servers, err := rdb.SMembers(s.ctx, "ch_{room:large}").Result()
+	servers, err := rdb.SMembers(s.ctx, "ch_{hall:large}").Result()
 	if err != nil || len(servers) != 1 {
 		t.Fatal(servers, err)
 	}
@@ -248,7 +248,7 @@ func TestReadsAreNotAmplified(t *testing.T) {
 	for i := range members {
 		name := fmt.Sprint("ghost-", i)
 		entry := fmt.Sprintf(`%d:1:{"user":%q,"info":{"about":%q}}`, time.Now().UnixMilli(), name, strings.Repeat("x", 600))
-		if err := rdb.HSet(s.ctx, "ch_p_{room:large}:"+servers[0], name, entry).Err(); err != nil {
+		if err := rdb.HSet(s.ctx, "ch_p_{hall:large}:"+servers[0], name, entry).Err(); err != nil {
 			t.Fatal(err)
 		}
 		rosterBytes += len(entry)
@@ -272,10 +272,10 @@ func TestReadsAreNotAmplified(t *testing.T) {
 		send func()
 		each int // bytes that Redis may send per request
 	}{
-		"client history":        {client(`{"type":"history","channel":"room:long"}`, "history"), 140 << 10},
-		"client presence page":  {client(`{"type":"presence","channel":"room:large","limit":1}`, "presence"), 8 << 10},
-		"backend history":       {backend("/v1/channels/room:long/history?limit=2"), 130 << 10},
-		"backend presence page": {backend("/v1/channels/room:large/presence?limit=1"), 8 << 10},
+		"client history":        {client(`{"type":"history","channel":"hall:long"}`, "history"), 140 << 10},
+		"client presence page":  {client(`{"type":"presence","channel":"hall:large","limit":1}`, "presence"), 8 << 10},
+		"backend history":       {backend("/v1/channels/hall:long/history?limit=2"), 130 << 10},
+		"backend presence page": {backend("/v1/channels/hall:large/presence?limit=1"), 8 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, began := redisBytesSent(s.ctx, t), time.Now()

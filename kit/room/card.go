@@ -20,8 +20,11 @@ type Card struct {
 	ID string `json:"id"`
 	// Version is the id of the last change of the document, for a patch.
 	Version int64 `json:"version"`
-	Room    Room  `json:"room"`
-	Members int   `json:"members"` // without reservations
+	// Room is the document, without Data of more than MaxCardData.
+	Room Room `json:"room"`
+	// DataOmitted is set if the room has such Data. A get of the room returns it.
+	DataOmitted bool `json:"data_omitted,omitempty"`
+	Members     int  `json:"members"` // without reservations
 	// Reserved is the number of reservations. Capacity - Members - Reserved places are free.
 	Reserved int `json:"reserved,omitempty"`
 	Owner    int `json:"owner,omitempty"` // the number of the owner, if there is a member
@@ -29,6 +32,9 @@ type Card struct {
 	// old for changes of fields. The lobby does not have it.
 	LastActivity int64 `json:"last_activity,omitempty"`
 }
+
+// MaxCardData is the most bytes of Room.Data in a card.
+const MaxCardData = 1 << 10
 
 // Free returns the number of free places.
 func (c *Card) Free() int { return c.Room.Capacity - c.Members - c.Reserved }
@@ -41,10 +47,14 @@ func (c *Card) joinable() bool {
 // card returns the card of a room.
 func (s *Snapshot) card() Card {
 	n := s.counts()
-	return Card{
+	c := Card{
 		ID: s.ID, Version: s.Version, Room: s.Room, Members: n.Members, Reserved: n.Reserved, Owner: s.Owner,
 		LastActivity: queue.TimeOf(s.At).UnixMilli(),
 	}
+	if len(c.Room.Data) > MaxCardData {
+		c.Room.Data, c.DataOmitted = nil, true
+	}
+	return c
 }
 
 // look is what a read has found in the channel of a room.

@@ -23,7 +23,7 @@ type Reason string
 // The reasons.
 const (
 	ReasonEmpty    Reason = "empty"    // it had no members for Mode.EmptyLife
-	ReasonFinished Reason = "finished" // it had finished for Mode.FinishedLife
+	ReasonFinished Reason = "finished" // it had finished for Mode.FinishedLife, or for less without members
 	ReasonDeleted  Reason = "deleted"  // the backend deleted it
 )
 

@@ -30,15 +30,17 @@ type ListRequest struct {
 }
 
 // ListPage is a page of rooms. A page with Cursor may have fewer rooms than the limit, or none: a
-// page looks at 1,000 rooms at most.
+// page looks at 1,000 rooms at most, and has 256 KiB of cards at most.
 type ListPage struct {
 	Rooms  []Card `json:"rooms"`
 	Cursor string `json:"cursor,omitempty"` // of the next page, "" for the last one
 	Next   string `json:"next,omitempty"`   // the former name of Cursor, with the same value
 }
 
-// maxLooked is the most cards that one page looks at.
-const maxLooked = 1000
+const (
+	maxLooked    = 1000      // most cards that one page looks at
+	maxListBytes = 256 << 10 // most bytes of the cards of a page, besides the first
+)
 
 // List returns a page of rooms. Clients see public rooms. The cards include what was done through
 // this process. Those of other processes are up to a second old, or up to a minute if a server has
@@ -56,7 +58,7 @@ func (r *Rooms) List(ctx context.Context, a Actor, q ListRequest) (ListPage, err
 	if !exact || q.Free > 0 {
 		in.Limit = max(in.Limit, maxLooked/5) // most of the cards may not fit
 	}
-	for looked := 0; looked < maxLooked; {
+	for looked, size := 0, 0; looked < maxLooked; {
 		found, err := r.index.List(ctx, in)
 		if err != nil {
 			return ListPage{}, err
@@ -69,7 +71,8 @@ func (r *Rooms) List(ctx context.Context, a Actor, q ListRequest) (ListPage, err
 			if !q.fits(&card) {
 				continue
 			}
-			if page.Rooms = append(page.Rooms, card); len(page.Rooms) == q.Limit {
+			size += len(c.Data)
+			if page.Rooms = append(page.Rooms, card); len(page.Rooms) == q.Limit || size > maxListBytes {
 				if i < len(found.Cards)-1 || found.Next != "" {
 					page.Cursor = in.After(c)
 					page.Next = page.Cursor

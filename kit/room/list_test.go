@@ -67,6 +67,7 @@ func eachListed(t *testing.T, n int, test func(w *world, r *recorder)) {
 		o.Extensions = append(o.Extensions, func(h *broker.Host) (broker.Extension, error) {
 			list := modes()
 			list["short"] = room.Mode{Capacity: 4, EmptyLife: 50 * time.Millisecond, FinishedLife: 100 * time.Millisecond}
+			list["results"] = room.Mode{Capacity: 4, EmptyLife: time.Hour, FinishedEmptyLife: 50 * time.Millisecond}
 			rooms, err := room.New(h, room.Options{Modes: list, Index: shared, Events: events})
 			if err != nil {
 				return broker.Extension{}, err

@@ -21,8 +21,18 @@ import (
 // A lobby is a channel with one field room/{id} for each of the newest joinable public rooms of a
 // mode, or of a mode in one region. A field holds a [LobbyCard].
 
-// MaxLobby is the most rooms of a lobby.
-const MaxLobby = 1000
+// The bounds of a lobby. A client reads all of it at once, and the bytes count for its rate.
+const (
+	MaxLobby      = 1000      // rooms
+	MaxLobbyBytes = 512 << 10 // bytes of the fields
+	// lobbyFill is how far a comparison fills a lobby: cards grow when players join.
+	lobbyFill = MaxLobbyBytes / 8 * 7
+)
+
+// lobbyUpdate returns an update that the store refuses if the lobby becomes too large.
+func lobbyUpdate() *state.Update {
+	return &state.Update{Writer: state.BackendHolder, Limits: state.Limits{Bytes: MaxLobbyBytes}}
+}
 
 const (
 	lobbyPrefix = "lobby:"
@@ -155,7 +165,7 @@ func (r *Rooms) writeLobby(ctx context.Context, lobby string, entries []lobbyEnt
 		if err != nil {
 			return false, fmt.Errorf("read lobby %s: %w", lobby, err)
 		}
-		u := &state.Update{Writer: state.BackendHolder}
+		u := lobbyUpdate()
 		for i, e := range entries {
 			if field := fields[names[i]]; field != nil || !full {
 				addLobbyOp(u, names[i], field, e)
@@ -178,7 +188,10 @@ func (r *Rooms) writeLobby(ctx context.Context, lobby string, entries []lobbyEnt
 		case !isRefused:
 			return false, fmt.Errorf("change lobby %s: %w", lobby, err)
 		}
-		full = full || refusal.Err.Code == wire.Full
+		if refusal.Err.Code == wire.TooLarge && full {
+			return false, nil // the cards in the lobby have grown
+		}
+		full = full || refusal.Err.Code == wire.Full || refusal.Err.Code == wire.TooLarge
 		return false, kit.ErrChanged
 	})
 	if errors.Is(err, kit.ErrContended) {
@@ -221,7 +234,7 @@ func (r *Rooms) refreshLobby(ctx context.Context, lobby string) (used bool, err 
 	if len(newest) == 0 && len(fields) == 0 {
 		return false, nil
 	}
-	remove, add := &state.Update{Writer: state.BackendHolder}, &state.Update{Writer: state.BackendHolder}
+	remove, add := lobbyUpdate(), lobbyUpdate()
 	shown := map[string]queue.NamedField{}
 	for _, f := range fields {
 		shown[f.Name] = f
@@ -246,23 +259,25 @@ func (r *Rooms) refreshLobby(ctx context.Context, lobby string) (used bool, err 
 	return true, nil
 }
 
-// newestRooms returns the cards of the newest joinable rooms of a lobby, by id.
+// newestRooms returns the cards of the newest joinable rooms of a lobby that fit in it, by id.
 func newestRooms(ctx context.Context, ix index.Index, lobby string) (map[string]index.Card, error) {
 	q := index.Query{List: openLists + "/" + lobby, Descending: true, Limit: 250}
-	newest := map[string]index.Card{}
-	for len(newest) < MaxLobby {
+	newest, size := map[string]index.Card{}, 0
+	for {
 		page, err := ix.List(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("list the rooms of lobby %s: %w", lobby, err)
 		}
 		for _, c := range page.Cards {
+			if size += len(groupLobby) + len(c.ID) + len(lobbyValue(c)); len(newest) == MaxLobby || size > lobbyFill {
+				return newest, nil
+			}
 			newest[c.ID] = c
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
-			break
+			return newest, nil
 		}
 	}
-	return newest, nil
 }
 
 // lobbyVersion returns the version of a card in a lobby.

@@ -37,6 +37,9 @@ type Mode struct {
 	EmptyLife time.Duration `setting:"empty_life"`
 	// FinishedLife is how long a finished room stays. Zero means 24 h.
 	FinishedLife time.Duration `setting:"finished_life"`
+	// FinishedEmptyLife is how long a finished room without members stays, within FinishedLife. Zero
+	// means EmptyLife.
+	FinishedEmptyLife time.Duration `setting:"finished_empty_life"`
 	// HistoryAge is how long the messages of a room are kept after the last one, at most 7 days. Zero
 	// means the broker's time. Ids of such rooms begin with the mode's name and a colon.
 	HistoryAge time.Duration `setting:"history_age"`
@@ -90,6 +93,7 @@ func (m Mode) withDefaults() Mode {
 	m.Reserve = cmp.Or(m.Reserve, time.Minute)
 	m.EmptyLife = cmp.Or(m.EmptyLife, time.Minute)
 	m.FinishedLife = cmp.Or(m.FinishedLife, 24*time.Hour)
+	m.FinishedEmptyLife = cmp.Or(m.FinishedEmptyLife, m.EmptyLife)
 	return m
 }
 
@@ -102,6 +106,7 @@ func (m Mode) check() error {
 		{"reserve", m.Reserve, time.Millisecond, MaxReserve},
 		{"empty_life", m.EmptyLife, time.Millisecond, MaxEmptyLife},
 		{"finished_life", m.FinishedLife, time.Millisecond, MaxFinishedLife},
+		{"finished_empty_life", m.FinishedEmptyLife, time.Millisecond, MaxFinishedLife},
 		{"history_age", m.HistoryAge, 0, MaxHistoryAge},
 	} {
 		if d.value < d.low || d.value > d.high {

@@ -124,7 +124,7 @@ func (r *Rooms) endIfDue(ctx context.Context, s *seen) error {
 		return nil
 	}
 	err := r.remove(ctx, s.id, why, func(now *Snapshot) error {
-		if now.Version != s.snapshot.Version || now.nextID != s.snapshot.nextID || why == ReasonEmpty && len(now.Members) > 0 {
+		if now.Version != s.snapshot.Version || now.nextID != s.snapshot.nextID || len(s.snapshot.Members) == 0 && len(now.Members) > 0 {
 			return errKeep
 		}
 		return nil
@@ -136,17 +136,24 @@ func (r *Rooms) endIfDue(ctx context.Context, s *seen) error {
 }
 
 // ends returns when the room ends, Unix ms, and why. 0 means that it does not end while it is as it
-// is. A finished room stays for its time, also if it is empty.
+// is.
 func (s *seen) ends(r *Rooms) (at int64, why Reason) {
-	switch {
-	case s.snapshot == nil:
+	if s.snapshot == nil {
 		return 0, ""
-	case s.snapshot.Room.Status == Finished:
-		return s.snapshot.Room.Finished + r.mode(s.snapshot).FinishedLife.Milliseconds(), ReasonFinished
-	case len(s.snapshot.Members) == 0:
-		return s.card.Lists[listEmpty] + r.mode(s.snapshot).EmptyLife.Milliseconds(), ReasonEmpty
 	}
-	return 0, ""
+	mode, empty := r.mode(s.snapshot), len(s.snapshot.Members) == 0
+	since := s.card.Lists[listEmpty]
+	switch {
+	case s.snapshot.Room.Status != Finished && empty:
+		return since + mode.EmptyLife.Milliseconds(), ReasonEmpty
+	case s.snapshot.Room.Status != Finished:
+		return 0, ""
+	}
+	at = s.snapshot.Room.Finished + mode.FinishedLife.Milliseconds()
+	if empty {
+		at = min(at, since+mode.FinishedEmptyLife.Milliseconds())
+	}
+	return at, ReasonFinished
 }
 
 // changes returns when the room changes without an id, Unix ms: at its end, or that of a place. 0

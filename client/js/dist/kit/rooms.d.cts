@@ -45,6 +45,8 @@ export interface RoomCard {
     id: string;
     version: number;
     room: RoomDocument;
+    /** The room has more than 1 KiB of data, which a card does not have. */
+    data_omitted?: boolean;
     /** Without reservations. */
     members: number;
     reserved: number;
