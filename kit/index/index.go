@@ -69,6 +69,8 @@ type Query struct {
 	Cursor string
 	// Limit is the most cards of the page. Zero means 100.
 	Limit int
+	// Bytes is the most bytes of the page, approximately, but at least one card. Zero means no limit.
+	Bytes int
 }
 
 // Page is a part of a list.
@@ -115,6 +117,19 @@ func (q Query) withDefaults() Query {
 		q.Limit = defaultLimit
 	}
 	return q
+}
+
+// from returns the position after which the page begins, or nil if it begins with the list. q has
+// all bounds set.
+func (q Query) from() (*position, error) {
+	if q.Cursor == "" {
+		return nil, nil
+	}
+	p, err := parseCursor(q.Cursor)
+	if err != nil || q.Descending && p.score > q.Max || !q.Descending && p.score < q.Min {
+		return nil, err
+	}
+	return &p, nil
 }
 
 // After returns the cursor of the page that begins after a card of the list.

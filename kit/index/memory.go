@@ -115,14 +115,16 @@ func (m *Memory) Versions(_ context.Context, ids ...string) ([]int64, error) {
 // List implements Index.
 func (m *Memory) List(ctx context.Context, q Query) (page Page, err error) {
 	q = q.withDefaults()
+	after, err := q.from()
+	if err != nil {
+		return page, err
+	}
 	from := position{q.Min, ""}
 	if q.Descending {
 		from = position{q.Max, "\xff"}
 	}
-	if q.Cursor != "" {
-		if from, err = parseCursor(q.Cursor); err != nil {
-			return page, err
-		}
+	if after != nil {
+		from = *after
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,19 +133,21 @@ func (m *Memory) List(ctx context.Context, q Query) (page Page, err error) {
 		return page, nil
 	}
 	var last position
+	bytes := 0
 	visit := func(p position) bool {
-		if q.Cursor != "" && p == from {
+		if after != nil && p == from {
 			return true
 		}
 		if p.score < q.Min || p.score > q.Max {
 			return false
 		}
-		if len(page.Cards) == q.Limit {
+		c := m.cards[p.id]
+		bytes += len(c.Data) + cardBytes
+		if len(page.Cards) == q.Limit || q.Bytes > 0 && len(page.Cards) > 0 && bytes > q.Bytes {
 			page.Next = last.cursor()
 			return false
 		}
 		last = p
-		c := m.cards[p.id]
 		c.Lists = map[string]int64{q.List: p.score}
 		page.Cards = append(page.Cards, c)
 		c.count(ctx)

@@ -134,42 +134,39 @@ func parseRecord(id, record string) (Card, error) {
 // List implements Index.
 func (r *Redis) List(ctx context.Context, q Query) (page Page, err error) {
 	q = q.withDefaults()
-	low, high, after, descending := q.Min, q.Max, "", 0
-	if q.Cursor != "" {
-		from, err := parseCursor(q.Cursor)
-		if err != nil {
-			return page, err
-		}
-		if after = from.id; q.Descending {
-			high = min(high, from.score)
-		} else {
-			low = max(low, from.score)
-		}
+	from, err := q.from()
+	if err != nil {
+		return page, err
+	}
+	score, after, descending := "", "", 0
+	if from != nil {
+		score, after = strconv.FormatInt(from.score, 10), from.id
 	}
 	if q.Descending {
 		descending = 1
 	}
-	reply, err := r.strings(ctx, listScript, []string{r.cards, r.lists}, q.List, low, high, descending, q.Cursor, after, q.Limit+1)
+	v, err := r.pipe.Eval(ctx, listScript, []string{r.cards, r.lists}, q.List, q.Min, q.Max, descending, score, after, q.Limit, q.Bytes)
 	if err != nil {
 		return page, err
 	}
-	for i := 0; i+2 < len(reply); i += 3 {
-		id, record := reply[i], reply[i+2]
-		score, err := strconv.ParseFloat(reply[i+1], 64)
+	reply, _ := v.([]any)
+	for i := 1; i+2 < len(reply); i += 3 {
+		id, _ := reply[i].(string)
+		score, _ := reply[i+1].(string)
+		record, _ := reply[i+2].(string)
+		at, err := strconv.ParseFloat(score, 64)
 		if err != nil {
-			return page, fmt.Errorf("index: list %s: %s has the score %q", q.List, id, reply[i+1])
-		}
-		if len(page.Cards) == q.Limit {
-			last := page.Cards[q.Limit-1]
-			page.Next = position{last.Lists[q.List], last.ID}.cursor()
-			break
+			return page, fmt.Errorf("index: list %s: %s has the score %q", q.List, id, score)
 		}
 		c, err := parseRecord(id, record)
 		if err != nil {
 			return page, err
 		}
-		c.Lists = map[string]int64{q.List: int64(score)}
+		c.Lists = map[string]int64{q.List: int64(at)}
 		page.Cards = append(page.Cards, c)
+	}
+	if len(page.Cards) > 0 && reply[0] == int64(1) {
+		page.Next = q.After(page.Cards[len(page.Cards)-1])
 	}
 	return page, nil
 }
