@@ -86,7 +86,7 @@ var mayImport = map[string][]string{
 	"broker/api":            {"internal/payload", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/limit", "broker/namespace", "broker/presence", "broker/rights"},
 	"broker/api/spec":       {},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
-	"broker/presence":       {"internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
+	"broker/presence":       {"internal/meter", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 
 // TestImports parses the sources, since the test cache would hide the result of `go list`.

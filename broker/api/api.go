@@ -48,7 +48,7 @@ type Queue interface {
 
 // Presence returns the members of channels.
 type Presence interface {
-	Page(ctx context.Context, channel, cursor string, limit int) (presence.Page, error)
+	Page(ctx context.Context, channel, cursor string, limit, maxBytes int) (presence.Page, error)
 	// LeasedServers reports which of the servers hold a lease now.
 	LeasedServers(ctx context.Context, servers []string) (map[string]bool, error)
 }

@@ -170,7 +170,7 @@ func (a api) presence(w http.ResponseWriter, r *http.Request) {
 		a.writeError(w, err)
 		return
 	}
-	found, err := a.Presence.Page(r.Context(), name, cursor, limit)
+	found, err := a.Presence.Page(r.Context(), name, cursor, limit, 0)
 	if err != nil {
 		a.writeError(w, err)
 		return

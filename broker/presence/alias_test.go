@@ -93,7 +93,7 @@ func (w *world) wantPages(n *node, aliases []string) {
 	w.t.Helper()
 	var got []string
 	for cursor, first := "", true; first || cursor != ""; first = false {
-		p, err := n.Page(w.t.Context(), testChannel, cursor, 1)
+		p, err := n.Page(w.t.Context(), testChannel, cursor, 1, 0)
 		w.check(err)
 		for _, m := range p.WireMembers() {
 			if got = append(got, m.Client); m.User != "" || m.Info != nil {

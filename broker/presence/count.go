@@ -6,14 +6,17 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"switchboard/internal/meter"
 )
 
 const (
 	// countPageSize is how many members one store call reads during a count.
 	countPageSize = 1000
-	// countTTL is how long a count of users is reused. A count reads all rosters of the channel,
-	// which can cost a thousand times more than a page with one client.
-	countTTL = time.Second
+	// countTTL is how long a count of users is reused, for each countedPerTTL clients. A count reads
+	// all rosters of the channel, which can cost a thousand times more than a page with one client.
+	countTTL      = time.Second
+	countedPerTTL = 10_000
 	// maxCounts bounds the counts that are kept.
 	maxCounts = 1024
 )
@@ -33,8 +36,8 @@ type userCount struct {
 }
 
 // countUsers returns how many different users the channel has on the servers, or how many aliases
-// if it shows them. The number is at most countTTL old. In a channel that is not large, a change in
-// the number of clients causes a new count.
+// if it shows them. The number is at most countTTL old, for each countedPerTTL clients. In a
+// channel that is not large, a change in the number of clients causes a new count.
 func (p *Presence) countUsers(ctx context.Context, channel string, servers []string, clients int) (int, error) {
 	key := channel + "\n" + strings.Join(servers, "\n") // a newline is in neither
 	if clients <= p.opts.LargeChannel {
@@ -42,7 +45,7 @@ func (p *Presence) countUsers(ctx context.Context, channel string, servers []str
 	}
 	c, started := p.counts.getOrStart(key)
 	if started {
-		p.runCount(c, channel, servers) // not in the pool: all its workers may be waiting here
+		p.runCount(meter.Of(ctx), c, channel, servers, clients) // not in the pool: all its workers may be waiting here
 	}
 	select {
 	case <-c.done:
@@ -94,12 +97,13 @@ func (c *userCount) expired(now time.Time) bool {
 	}
 }
 
-// runCount runs a count. It has its own context, because callers with other contexts wait for it.
-func (p *Presence) runCount(c *userCount, channel string, servers []string) {
+// runCount runs a count. It has its own context, because callers with other contexts wait for it. m
+// counts what is read, and may be nil.
+func (p *Presence) runCount(m *meter.Meter, c *userCount, channel string, servers []string, clients int) {
 	ctx, cancel := p.context()
 	defer cancel()
-	c.users, c.err = p.readUsers(ctx, channel, servers)
-	c.expires = time.Now().Add(countTTL)
+	c.users, c.err = p.readUsers(meter.With(ctx, m), channel, servers)
+	c.expires = time.Now().Add(countTTL * time.Duration(1+clients/countedPerTTL))
 	close(c.done)
 }
 

@@ -50,7 +50,7 @@ func TestRepeatedPagesShareOneCount(t *testing.T) {
 		}
 		checkPage := func(channel string, count, users int) {
 			t.Helper()
-			page, err := p.Page(t.Context(), channel, "", 1)
+			page, err := p.Page(t.Context(), channel, "", 1, 0)
 			if err != nil || page.Count != count || page.Users != users || len(page.Members) != 1 {
 				t.Errorf("%d of %d clients, %d users, %v; want 1 of %d, %d", len(page.Members), page.Count, page.Users, err, count, users)
 			}

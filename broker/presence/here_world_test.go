@@ -106,7 +106,7 @@ func (o *testWatcher) expectValues(when string, want map[string]string) {
 // pageValues returns the values in a page that a client without a watch receives.
 func (n *node) pageValues() map[string]string {
 	n.w.t.Helper()
-	page, err := n.Page(n.w.t.Context(), testChannel, "", 1000)
+	page, err := n.Page(n.w.t.Context(), testChannel, "", 1000, 0)
 	n.w.check(err)
 	o := &testWatcher{t: n.w.t, here: map[string]string{}}
 	o.loadValues(page.WireMembers())

@@ -42,10 +42,11 @@ func addHere(list []wire.Member, here []json.RawMessage) []wire.Member {
 	return list
 }
 
-// Page reads about limit members of a channel after cursor, which is "" for the first page. Only
-// members of servers that hold a lease now are included. A client that moves to another server
-// meanwhile may be in two pages. It returns registry.ErrBadCursor for an unknown cursor.
-func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) (Page, error) {
+// Page reads about limit members of a channel after cursor, which is "" for the first page, and
+// about maxBytes of them, 0 for no limit. Only members of servers that hold a lease now are
+// included. A client that moves to another server meanwhile may be in two pages. It returns
+// registry.ErrBadCursor for an unknown cursor.
+func (p *Presence) Page(ctx context.Context, channel, cursor string, limit, maxBytes int) (Page, error) {
 	servers, err := p.leasedServers(ctx, channel)
 	if err != nil {
 		return Page{}, err
@@ -71,7 +72,7 @@ func (p *Presence) Page(ctx context.Context, channel, cursor string, limit int) 
 			page.Users = users
 		}
 	}
-	page.Members, page.Next, err = p.readPage(ctx, channel, servers, cursor, limit)
+	page.Members, page.Next, err = p.readPage(ctx, channel, servers, cursor, budget{limit, maxBytes})
 	page.here = p.hereOf(channel, page.Members, false)
 	return page, err
 }
@@ -183,9 +184,45 @@ func (v *View) dropExpired(ctx context.Context) error {
 	return nil
 }
 
+// budget is what a page may still have.
+type budget struct {
+	members int
+	bytes   int // 0 for any number
+}
+
+// firstMembers is how many members of a page are read first. The others are as many as fit the
+// bytes of the page if they are like those.
+const firstMembers = 32
+
+// next returns how many members to read next, if list has been read.
+func (b budget) next(list []registry.Member) int {
+	n := b.members - len(list)
+	switch used := sizeOf(list); {
+	case b.bytes == 0:
+	case len(list) == 0:
+		n = min(n, firstMembers)
+	default:
+		n = min(n, max(1, (b.bytes-used)*len(list)/max(used, 1)))
+	}
+	return n
+}
+
+// isUsed reports whether list is all of a page.
+func (b budget) isUsed(list []registry.Member) bool {
+	return len(list) >= b.members || b.bytes > 0 && sizeOf(list) >= b.bytes
+}
+
+// sizeOf returns about how many bytes the store has sent for members.
+func sizeOf(list []registry.Member) (n int) {
+	for i := range list {
+		n += len(list[i].Client) + len(list[i].User) + len(list[i].Info)
+	}
+	return n
+}
+
 // readPage reads a page from the store. Its cursor has the form `<cursor in the roster>@<server>`.
-func (p *Presence) readPage(ctx context.Context, channel string, servers []string, cursor string, limit int) (list []registry.Member, next string, err error) {
-	if limit <= 0 {
+func (p *Presence) readPage(ctx context.Context, channel string, servers []string, cursor string, b budget) (list []registry.Member, next string, err error) {
+	if b.members <= 0 {
 		return nil, "", nil
 	}
 	aliased := p.showsAliases(channel)
@@ -201,7 +238,7 @@ func (p *Presence) readPage(ctx context.Context, channel string, servers []strin
 			within = ""
 		}
 		for {
-			members, rest, err := p.opts.Store.RosterPage(ctx, server, channel, within, limit-len(list))
+			members, rest, err := p.opts.Store.RosterPage(ctx, server, channel, within, b.next(list))
 			if err != nil {
 				return nil, "", err
 			}
@@ -211,16 +248,17 @@ func (p *Presence) readPage(ctx context.Context, channel string, servers []strin
 				}
 			}
 			list = append(list, members...)
-			if len(list) < limit && rest != "" {
+			switch {
+			case rest == "":
+			case b.isUsed(list):
+				return list, rest + "@" + server, nil
+			default:
 				within = rest
 				continue
 			}
-			if rest != "" {
-				return list, rest + "@" + server, nil
-			}
 			break
 		}
-		if len(list) >= limit && i+1 < len(servers) {
+		if b.isUsed(list) && i+1 < len(servers) {
 			return list, "@" + servers[i+1], nil
 		}
 	}

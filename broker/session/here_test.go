@@ -53,7 +53,7 @@ func valueOf(t *testing.T, p *presence.Presence, channel string) string {
 	t.Helper()
 	<-time.After(100 * time.Millisecond) // the pauses between the writes of rosters and the sends of values
 	synctest.Wait()
-	page, err := p.Page(t.Context(), channel, "", 10)
+	page, err := p.Page(t.Context(), channel, "", 10, 0)
 	if err != nil || len(page.Members) != 1 {
 		t.Fatalf("the members of %s are %v: %v", channel, page.Members, err)
 	}

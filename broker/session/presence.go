@@ -14,8 +14,14 @@ import (
 	"switchboard/registry"
 )
 
-// maxPresence is the most members of one presence answer.
-const maxPresence = 256
+const (
+	// maxPresence is the most members of one presence answer.
+	maxPresence = 256
+	// presenceBytes is about how many bytes of members one answer has.
+	presenceBytes = 32 << 10
+	// lookedAt is how much looking at a member counts as if it was read, in bytes.
+	lookedAt = 2
+)
 
 // member returns the session as the presence shows it to others.
 func (s *Session) member() registry.Member {
@@ -97,7 +103,7 @@ func (s *Session) presence(req wire.Request) {
 			if err != nil {
 				return memberPage{}, err
 			}
-			page, err := s.m.opts.Presence.Page(ctx, req.Channel, req.Cursor, limit)
+			page, err := s.m.opts.Presence.Page(ctx, req.Channel, req.Cursor, limit, presenceBytes)
 			return memberPage{page, alias}, err
 		}, func(p memberPage, err error) { s.sendPresence(req, p, err) })
 		return
@@ -115,6 +121,7 @@ func (s *Session) presence(req wire.Request) {
 		p := memberPage{alias: alias}
 		if err == nil {
 			p.Page, err = sub.Page(req.Cursor, limit)
+			s.chargeRead(p.Count*lookedAt, weight(req))
 		}
 		s.sendPresence(req, p, err)
 	})
