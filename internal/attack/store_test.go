@@ -229,7 +229,7 @@ func TestReadsAreNotAmplified(t *testing.T) {
 		members = 1000
 		idle    = 2 << 20 // upper bound of the broker's own reads during the test
 	)
-	s := newQuietScenario(t, "", "")
+	s := newQuietScenario(t, "limits: {message_rate: 0, byte_rate: 0}", "") // a history has 120 KiB
 	rdb := redisServer.Client(t)
 	message := fmt.Sprintf(`{"channel":"hall:long","data":%q}`, strings.Repeat("x", 60<<10))
 	for range 30 {
