@@ -31,7 +31,7 @@ check: ## formatting, vet, staticcheck and words
 platforms: ## compiles the programs, the Go client and their tests for Linux, macOS, FreeBSD and Windows
 	.ci/platforms
 
-install-test-tools: ## installs what the tests need: redis-server, Node.js, Chromium, netcat, promtool (Debian, as root)
+install-test-tools: ## installs what the tests need (.ci/tools): Redis, Node.js, Chromium, PHP, Ruby, Java … (Debian, as root)
 	.ci/install
 
 fuzz: ## fuzzes each decoder for 20 seconds

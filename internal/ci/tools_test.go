@@ -63,7 +63,7 @@ func leftOut(t *testing.T, environ ...string) map[string][]string {
 
 // TestPackages: a package is left out if a program is missing that it needs.
 func TestPackages(t *testing.T) {
-	if left := leftOut(t, "PATH="+lean(t, append(basics, "redis-server", "node", "npm", "curl", "openssl", "python3", "nc")...)); len(left) != 2 ||
+	if left := leftOut(t, "PATH="+lean(t, append(basics, "redis-server", "node", "npm", "curl", "openssl", "python3", "php", "ruby", "javac", "nc")...)); len(left) != 2 ||
 		!slices.Contains(left["chromium"], "switchboard/internal/e2e") || !slices.Equal(left["promtool"], []string{"switchboard/configs"}) {
 		t.Errorf("without chromium and promtool: %v", left)
 	}

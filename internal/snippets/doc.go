@@ -15,7 +15,7 @@
 //   - yaml: loaded like a configuration of the broker or, by its name, of the janitor.
 //   - go: compiled, in a function if it is not a whole file.
 //   - js, ts, html: compiled by tsc with the types of the client.
-//   - python: run. redis: a Redis starts with this configuration.
+//   - redis: a Redis starts with this configuration.
 //   - text: not run. It has no messages.
 //
 // A comment whose first line is "<!-- wire" or "<!-- sh" has steps that readers do not need. A

@@ -35,12 +35,17 @@ var tested = map[string]string{
 	"docs/holds.md sh":                      "kit/hold: TestDocCommands",
 	"docs/guides/deploy.md sh":              "deploy: the tests build the image and the packages, and run Compose and Helm",
 	"docs/webhooks.md js":                   "webhook: TestNodeExample",
+	"docs/guides/languages.md sh":           "internal/samples runs the programs",
+	"docs/guides/languages.md php":          "internal/samples: TestPush, TestIssueToken and TestWebhook",
+	"docs/guides/languages.md python":       "internal/samples: TestPush, TestIssueToken and TestWebhook",
+	"docs/guides/languages.md ruby":         "internal/samples: TestPush, TestIssueToken and TestWebhook",
+	"docs/guides/languages.md java":         "internal/samples: TestPush, TestIssueToken and TestWebhook",
 	"docs/access.md js":                     "broker/hook: TestNodeExample",
 }
 
 // languages are those of blocks that tests of this package run, and text, which is not run.
 var languages = []string{
-	"sh", "sh hidden", "json answer", "json received", "json log", "wire", "wire hidden", "yaml", "go", "js", "ts", "html", "python", "redis", "text",
+	"sh", "sh hidden", "json answer", "json received", "json log", "wire", "wire hidden", "yaml", "go", "js", "ts", "html", "redis", "text",
 }
 
 // inText matches what must not be in a block of text, since an exchange runs it.

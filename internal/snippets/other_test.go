@@ -10,31 +10,6 @@ import (
 	"switchboard/internal/proc"
 )
 
-// verifyInPython ends the block in Python: it verifies signatures as the page says.
-const verifyInPython = `
-body, now = b'{"events":[]}', str(int(time.time()))
-def sign(secret, timestamp):
-    return "v1=" + hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
-def check(want, signature, timestamp=now):
-    headers = {"Switchboard-Timestamp": timestamp, "Switchboard-Signature": signature}
-    assert verify([b"secret"], headers, body) == want, headers
-check(True, sign(b"secret", now))
-check(True, sign(b"other", now) + "," + sign(b"secret", now))
-check(False, sign(b"other", now))
-check(False, sign(b"secret", "1794225600"), "1794225600")
-check(False, "")
-`
-
-// TestPython runs the blocks in Python. All of them verify signatures.
-func TestPython(t *testing.T) {
-	for _, b := range blocksIn(t, "python") {
-		out, err := exec.CommandContext(t.Context(), "python3", "-c", b.code+verifyInPython).CombinedOutput()
-		if err != nil {
-			t.Errorf("%s:%d: %v\n%s", b.page, b.line, err, out)
-		}
-	}
-}
-
 // TestRedisConfig starts a Redis with each configuration.
 func TestRedisConfig(t *testing.T) {
 	for _, b := range blocksIn(t, "redis") {
