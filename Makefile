@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 PROGRAMS = ./cmd/broker ./cmd/janitor ./cmd/switchboard
 
-.PHONY: run demo build js test check platforms install-test-tools fuzz microbench bench bench-quick bench-million load faults test-deploy image packages clean
+.PHONY: run demo build js test check platforms install-test-tools fuzz microbench bench bench-quick bench-million load faults test-deploy image packages release clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory; ARGS="--insecure …" adds flags
 	@echo 'Compiling the broker. The first time, this takes some minutes.'
@@ -55,7 +55,7 @@ load: ## measures a broker that it starts: connections, fan-out, memory and CPU
 faults: ## the fault ledger, some 10 minutes: what happens to messages during faults; writes docs/faults.md
 	$(GO) run ./internal/faults
 
-test-deploy: ## the load balancers, the image, the packages and the chart with the real programs; some 3 minutes, and as long again to compile the tools
+test-deploy: ## the load balancers, the chart and all that make release builds, with the real programs; some 6 minutes, and 10 more the first time, for the tools
 	.ci/install deploy
 	$(GO) vet -tags deploy ./deploy/...
 	$(TOOL) staticcheck -tags deploy ./deploy/...
@@ -67,7 +67,11 @@ image: ## the container image "switchboard", by buildah, without a registry and 
 	buildah bud --isolation=chroot --pull-never --target=prebuilt -f deploy/Dockerfile -t switchboard dist/image
 
 packages: ## archives, deb and rpm of all platforms in dist/, not published
-	$(GO) tool -modfile=deploy/tools/goreleaser.mod goreleaser release --snapshot --clean
+	VERSION=$$(cat VERSION) $(GO) tool -modfile=deploy/tools/goreleaser.mod goreleaser release --snapshot --clean
+
+release: ## all artifacts of the version in dist/, not published: also images, chart, JavaScript client, SBOM, checksums
+	.ci/install deploy
+	.ci/release
 
 clean:
 	rm -rf bin dist

@@ -23,6 +23,8 @@ var places = []struct {
 }{
 	{"client/js/package.json", `(?m)^  "version": "(.*)"`, 1, switchboard.Version},
 	{"client/js/package-lock.json", `"name": "switchboard-client",\s+"version": "(.*)"`, 2, switchboard.Version},
+	{"internal/console/web/package.json", `(?m)^  "version": "(.*)"`, 1, switchboard.Version},
+	{"internal/console/web/package-lock.json", `"name": "switchboard-console",\s+"version": "(.*)"`, 2, switchboard.Version},
 	{"deploy/helm/switchboard/Chart.yaml", `(?m)^version: (.*)$`, 1, switchboard.Version},
 	{"deploy/helm/switchboard/Chart.yaml", `(?m)^appVersion: "(.*)"$`, 1, switchboard.Version},
 	{"deploy/Dockerfile", `(?m)^LABEL org.opencontainers.image.version="(.*)"$`, 2, switchboard.Version},

@@ -4,14 +4,20 @@ package deploy
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"switchboard"
 	"switchboard/internal/redistest"
 )
 
@@ -40,23 +46,89 @@ func runTool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// TestPackages builds all packages, installs the one for Debian into an empty file system, and runs
-// what it has installed, with the configuration that it has installed.
-func TestPackages(t *testing.T) {
-	runTool(t, "goreleaser", "check")
-	runTool(t, "goreleaser", "release", "--snapshot", "--clean", "--parallelism=2")
-	for _, pattern := range []string{"linux_amd64.deb", "linux_arm64.deb", "linux_amd64.rpm", "linux_arm64.rpm", "linux_amd64.tar.gz", "linux_arm64.tar.gz", "darwin_amd64.tar.gz", "darwin_arm64.tar.gz"} {
-		if list, _ := filepath.Glob("../dist/switchboard_*_" + pattern); len(list) != 1 {
-			t.Errorf("the packages for %s: %v", pattern, list)
+// TestRelease builds all artifacts of a version, and checks that each one is there, with its
+// checksum and the version in its name. Then it uses the package for Debian.
+func TestRelease(t *testing.T) {
+	output(t, "../.ci/release")
+	version := switchboard.Version
+	prefix := "switchboard_" + version + "_"
+	want := []string{
+		"switchboard-" + version + ".tgz", "switchboard-client-" + version + ".tgz", "console_" + version + ".cdx.json",
+		prefix + "image_linux_amd64.tar", prefix + "image_linux_arm64.tar", prefix + "windows_amd64.zip", prefix + "windows_arm64.zip",
+	}
+	for _, platform := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64", "freebsd_amd64", "freebsd_arm64"} {
+		want = append(want, prefix+platform+".tar.gz")
+		if strings.HasPrefix(platform, "linux") {
+			want = append(want, prefix+platform+".deb", prefix+platform+".rpm")
 		}
 	}
-	debs, _ := filepath.Glob("../dist/switchboard_*_linux_amd64.deb")
-	if len(debs) != 1 {
-		t.FailNow()
+	for _, program := range []string{"broker", "janitor", "switchboard"} {
+		want = append(want, program+"_"+version+".cdx.json")
+		checkParts(t, program, version)
 	}
-	t.Logf("%s", output(t, "dpkg", "--contents", debs[0]))
+	var listed []string
+	for line := range strings.Lines(readFile(t, "../dist/checksums.txt")) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		listed = append(listed, name)
+		if got := sha256.Sum256([]byte(readFile(t, filepath.Join("../dist", name)))); hex.EncodeToString(got[:]) != sum {
+			t.Errorf("%s has another checksum", name)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(listed)
+	if !slices.Equal(listed, want) {
+		t.Fatalf("checksums.txt has\n%s\nwant\n%s", strings.Join(listed, "\n"), strings.Join(want, "\n"))
+	}
+	useDebianPackage(t, "../dist/"+prefix+"linux_amd64.deb")
+}
+
+// checkParts checks that the list of the parts of a program has each module that is linked into it.
+func checkParts(t *testing.T, program, version string) {
+	t.Helper()
+	var list struct {
+		BOMFormat string
+		Metadata  struct {
+			Component struct{ Name, Version string }
+		}
+		Components []struct {
+			Name, Version string
+			Evidence      struct{ Licenses []any }
+		}
+	}
+	if err := json.Unmarshal([]byte(readFile(t, "../dist/"+program+"_"+version+".cdx.json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	if list.BOMFormat != "CycloneDX" || list.Metadata.Component.Version != version {
+		t.Errorf("%s: the list is of %+v", program, list)
+	}
+	listed := map[string]string{}
+	for _, c := range list.Components {
+		listed[c.Name] = c.Version
+		// The license of btree has no title, so the tool does not know it.
+		if c.Name != "std" && c.Name != "github.com/tidwall/btree" && len(c.Evidence.Licenses) == 0 {
+			t.Errorf("%s: no license of %s", program, c.Name)
+		}
+	}
+	info, err := buildinfo.ReadFile(filepath.Join(bin, program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range info.Deps {
+		if listed[module.Path] != module.Version {
+			t.Errorf("%s: %s %s is linked, the list has %q", program, module.Path, module.Version, listed[module.Path])
+		}
+	}
+	if len(listed) != len(info.Deps)+1 || listed["std"] == "" {
+		t.Errorf("%s: %d parts, %d modules are linked", program, len(listed), len(info.Deps))
+	}
+}
+
+// useDebianPackage installs a package into an empty file system, and runs what it has installed,
+// with the configuration that it has installed.
+func useDebianPackage(t *testing.T, deb string) {
+	t.Logf("%s", output(t, "dpkg", "--contents", deb))
 	root := emptySystem(t)
-	install := []string{"--root=" + root, "--force-script-chrootless", "--force-depends", "--install", debs[0]}
+	install := []string{"--root=" + root, "--force-script-chrootless", "--force-depends", "--install", deb}
 	output(t, "dpkg", install...)
 
 	passwd := readFile(t, filepath.Join(root, "etc/passwd"))
