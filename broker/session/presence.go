@@ -110,14 +110,14 @@ func (s *Session) presence(req wire.Request) {
 	}
 	// The pages and the joins and leaves of a watcher come from the same view.
 	sub := s.watches()[i].sub
-	call(s, weight(req), func(read *meter.Meter) (*wire.StateEvent, error) {
+	call(s, weight(req), func(read *meter.Meter) (*string, error) {
 		ctx := s.m.meteredContext(read)
 		alias, err := s.m.alias(ctx, req.Channel, client)
 		if err != nil {
 			return nil, err
 		}
 		return alias, sub.DropExpired(ctx)
-	}, func(alias *wire.StateEvent, err error) {
+	}, func(alias *string, err error) {
 		p := memberPage{alias: alias}
 		if err == nil {
 			p.Page, err = sub.Page(req.Cursor, limit)
@@ -130,22 +130,22 @@ func (s *Session) presence(req wire.Request) {
 // memberPage is a page of a channel's members for one client.
 type memberPage struct {
 	presence.Page
-	alias *wire.StateEvent // how the client is shown; nil in a channel that shows client ids
+	alias *string // how the client is shown; nil in a channel that shows client ids
 }
 
 // alias returns how a client is shown in a channel, or nil if by its id.
-func (m *Manager) alias(ctx context.Context, channel, client string) (*wire.StateEvent, error) {
+func (m *Manager) alias(ctx context.Context, channel, client string) (*string, error) {
 	alias, shows, err := m.opts.Presence.Alias(ctx, channel, client)
 	if err != nil || !shows {
 		return nil, err
 	}
-	return &wire.StateEvent{Alias: &alias}, nil
+	return &alias, nil
 }
 
 // sendPresence sends a page of a channel's members.
 func (s *Session) sendPresence(req wire.Request, page memberPage, err error) {
 	clients := page.WireMembers()
-	e := wire.Event{Type: wire.TypePresence, Ref: req.Ref, Channel: req.Channel, Clients: &clients, Next: page.Next, Count: &page.Count, StateEvent: page.alias}
+	e := wire.Event{Type: wire.TypePresence, Ref: req.Ref, Channel: req.Channel, Clients: &clients, Next: page.Next, Count: &page.Count, Alias: page.alias}
 	if page.Users >= 0 {
 		e.Users = &page.Users
 	}

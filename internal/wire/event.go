@@ -33,6 +33,9 @@ type Event struct {
 	Left      []Member        `json:"left,omitempty"`    // presence of a large channel: leaves since the last event
 
 	Limits *Limits `json:"limits,omitempty"` // connected
+	// Alias, of the answer to TypePresence, is how the client is shown in a channel that shows
+	// aliases, empty if it is not. Nil if the channel shows client ids.
+	Alias *string `json:"alias,omitempty"`
 
 	*StateEvent // nil for most events
 }

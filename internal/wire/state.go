@@ -164,8 +164,4 @@ type StateEvent struct {
 	Away    map[string]int64           `json:"away,omitempty"`
 	Back    []string                   `json:"back,omitempty"`
 	By      string                     `json:"by,omitempty"` // the client that published the message
-
-	// Alias is how the client is shown in a channel that shows aliases, empty if it is not: in the
-	// answer to TypePresence. Nil if the channel shows client ids.
-	Alias *string `json:"alias,omitempty"`
 }

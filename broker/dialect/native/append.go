@@ -11,11 +11,27 @@ import (
 	"switchboard/internal/wire"
 )
 
+// isMessage reports whether appendMessage and the author are all of e: it is a message without
+// changes of fields. isMessage does not look at the data, which the broker has made compact.
+func isMessage(e *wire.Event) bool {
+	return e.Type == wire.TypeMessage && e.ID != nil && e.Data != nil && (e.StateEvent == nil || hasAuthorOnly(e.StateEvent)) &&
+		!e.Ref.Set && e.Client == "" && e.User == "" && e.Secret == "" && e.Server == "" && e.Ping == 0 && e.Queued == nil &&
+		e.After == nil && e.Recovered == nil && e.Messages == nil && !e.More && e.Code == "" && e.Message == "" &&
+		e.Reconnect == nil && e.AfterMS == 0 && e.Retry == nil && e.Info == nil && e.Clients == nil && e.Next == "" &&
+		e.Count == nil && e.Users == nil && e.Joined == nil && e.Left == nil && e.Limits == nil && e.Alias == nil
+}
+
+// hasAuthorOnly reports whether s has nothing besides the author.
+func hasAuthorOnly(s *wire.StateEvent) bool {
+	return s.By != "" && !s.First && len(s.Fields) == 0 && s.Cursor == "" && s.Group == "" && s.Max == nil && !s.Cleared &&
+		len(s.Gone)+len(s.Del)+len(s.Set)+len(s.Until)+len(s.Away)+len(s.Back) == 0
+}
+
 // isSimple reports whether appendSimple can encode e. It cannot encode payloads with white space,
 // which must be removed; encoding/json does that.
 func isSimple(e *wire.Event) bool {
 	return e.Messages == nil && e.Info == nil && e.Clients == nil && e.Count == nil && e.Users == nil &&
-		e.Next == "" && e.Joined == nil && e.Left == nil && (e.StateEvent == nil || isSimpleState(e.StateEvent)) &&
+		e.Next == "" && e.Joined == nil && e.Left == nil && e.Alias == nil && (e.StateEvent == nil || isSimpleState(e.StateEvent)) &&
 		(len(e.Data) == 0 || payload.IsCompact(e.Data))
 }
 

@@ -131,22 +131,16 @@ func appendName(dst []byte, name string) []byte {
 // white space. Other dialects use it for the same JSON.
 func AppendEvent(dst []byte, e *wire.Event) []byte {
 	switch {
-	case e.Type == wire.TypeMessage && e.ID != nil && e.Data != nil && e.StateEvent == nil:
-		return appendMessage(dst, e.Channel, *e.ID, e.Data)
-	case e.Type == wire.TypeMessage && e.ID != nil && e.Data != nil && hasAuthorOnly(e.StateEvent):
+	case isMessage(e):
 		dst = appendMessage(dst, e.Channel, *e.ID, e.Data)
+		if e.StateEvent == nil {
+			return dst
+		}
 		return append(appendField(dst[:len(dst)-1], `,"by":`, e.By), '}')
 	case isSimple(e):
 		return appendSimple(dst, e)
-	case e.Type == wire.TypeHere:
-		return appendHere(dst, e)
 	}
 	return appendAny(dst, *e)
-}
-
-// hasAuthorOnly reports whether a message shows nothing besides its author.
-func hasAuthorOnly(s *wire.StateEvent) bool {
-	return s.By != "" && !s.Cleared && len(s.Gone)+len(s.Del)+len(s.Set)+len(s.Until)+len(s.Away)+len(s.Back) == 0
 }
 
 // appendAny appends the JSON of any event. It takes a copy of the event, because encoding/json

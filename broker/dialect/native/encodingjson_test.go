@@ -64,57 +64,6 @@ func TestScanAcceptsCommonRequests(t *testing.T) {
 	}
 }
 
-// FuzzAppendChanges checks that the changes of a state are encoded as encoding/json does.
-func FuzzAppendChanges(f *testing.F) {
-	f.Add("seat/A1", "turn", []byte(`{"n":[1,"<x>"]}`), int64(1795330758518), true, "tab-1")
-	f.Add("b", "a", []byte(`[1, 2]`), int64(0), false, "\"\\é\u2028")
-	f.Add("a", "a", []byte("null\n"), int64(-1), true, "")
-	f.Add("a", "b", []byte(" 0"), int64(1), false, "tab")
-	f.Add("a\x7f", "\xff", []byte("{"), int64(-1), true, "")
-	f.Fuzz(func(t *testing.T, name, other string, value []byte, until int64, cleared bool, by string) {
-		values := map[string]json.RawMessage{name: value, other: json.RawMessage(`1`)}
-		times := map[string]int64{name: until, other: 0}
-		for _, e := range []wire.Event{
-			{Data: value, StateEvent: &wire.StateEvent{Set: values, By: by}},
-			{StateEvent: &wire.StateEvent{Cleared: cleared, Set: values, Until: times, By: by}},
-			{StateEvent: &wire.StateEvent{Gone: map[string]string{name: "left", other: by}, Del: []string{name, other}}},
-			{StateEvent: &wire.StateEvent{Away: times, Back: []string{name}, By: by}},
-			{Type: wire.TypeReply, Data: value},
-		} {
-			if e.Channel = other; e.Type == "" {
-				e.Type, e.ID = wire.TypeMessage, &until
-			}
-			if got, want := AppendEvent(nil, &e), appendAny(nil, e); string(got) != string(want) {
-				t.Fatalf("%s, want %s", got, want)
-			}
-		}
-	})
-}
-
-// FuzzAppend checks that appendSimple and appendHere encode as encoding/json does.
-func FuzzAppend(f *testing.F) {
-	f.Add("connected", int64(1), "phone", "al", int64(5), true, 25, "no room <b> for \"x\"\n\u2028 \x7f \xff é")
-	f.Add("closing", int64(-1), "", "", int64(0), false, 0, "")
-	f.Fuzz(func(t *testing.T, typ string, ref int64, client, user string, id int64, flag bool, number int, message string) {
-		for _, e := range []wire.Event{
-			{Type: typ, Ref: wire.RefOf(ref), Client: client, User: user, Secret: user, Server: message, Ping: number, Queued: &number, ID: &id},
-			{Type: typ, Channel: client, After: &ref, ID: &id, Recovered: &flag, More: flag},
-			{Type: typ, Code: user, Message: message, Reconnect: &flag, AfterMS: id, Retry: &flag},
-			{Type: typ, Limits: &wire.Limits{}},
-			{Type: typ, Limits: &wire.Limits{Channels: number, ByteRate: number, Waiting: number}, StateEvent: &wire.StateEvent{Cursor: user}},
-			{Type: typ, Limits: &wire.Limits{Message: 1, Channels: 2, MessageRate: 3, ByteRate: 4, RequestRate: 5, Waiting: 6, WaitingBytes: number}},
-			{Type: typ, ID: &id, More: flag, StateEvent: &wire.StateEvent{First: flag, Cursor: user, Group: client, Max: &number, Fields: json.RawMessage(`{"a":[1,"<"]}`)}},
-			{Type: typ, ID: &id, StateEvent: &wire.StateEvent{}},
-			{Type: wire.TypeHere, Client: client, User: user, Channel: message, Data: json.RawMessage(`{"x":[4,"<"]}`)},
-		} {
-			got, want := AppendEvent(nil, &e), appendAny(nil, e)
-			if string(got) != string(want) {
-				t.Fatalf("%s, want %s", got, want)
-			}
-		}
-	})
-}
-
 func BenchmarkWithoutEncodingJSON(b *testing.B) {
 	raw := []byte(`{"type":"connect","ref":1,"client":"phone","instance":"app","attempt":3,"after":735325130218600}`)
 	set := []byte(`{"type":"publish","channel":"room:r250","set":{"p/1/pos":{"x":123456,"y":654321}}}`)
