@@ -58,10 +58,10 @@ func (h *Holds) Put(ctx context.Context, resource string, req PutRequest) (*Stat
 	seen := make(map[string]bool)
 	for i, one := range req.Import {
 		if err := errors.Join(checkID(one.ID), checkUser(one.User)); err != nil {
-			return nil, fmt.Errorf("import: %w", err)
+			return nil, inImport(i, err)
 		}
 		if seen[one.ID] {
-			return nil, wire.Errorf(wire.BadRequest, "import: id %s is there twice", one.ID)
+			return nil, inImport(i, wire.Errorf(wire.BadRequest, "id %s is there twice", one.ID))
 		}
 		ids[i], seen[one.ID] = one.ID, true
 	}
@@ -112,9 +112,9 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 		Writer: state.BackendHolder,
 	}
 	u.Keep = next.keep(v.clock)
-	for _, one := range req.Import {
+	for i, one := range req.Import {
 		if err := h.importOne(v, u, one); err != nil {
-			return 0, fmt.Errorf("import: %w", err)
+			return 0, inImport(i, err)
 		}
 	}
 	// A new resource is in no list yet. If this process ends before its round, another one finds it.
@@ -159,8 +159,28 @@ func (h *Holds) putError(ctx context.Context, v *view, u *state.Update, err erro
 	return err
 }
 
+// inImport returns an error whose message says in which entry of an import it is.
+func inImport(i int, err error) error {
+	in := func(e *wire.Error) *wire.Error {
+		at := *e
+		at.Message = fmt.Sprintf("import[%d]: %s", i, e.Message)
+		return &at
+	}
+	if detailed, ok := errors.AsType[*wire.DetailedError](err); ok {
+		return &wire.DetailedError{Err: in(detailed.Err), Data: detailed.Data}
+	}
+	if e, ok := errors.AsType[*wire.Error](err); ok {
+		return in(e)
+	}
+	return fmt.Errorf("import[%d]: %w", i, err)
+}
+
 // importOne adds a hold or a sale to the update of a PUT.
 func (h *Holds) importOne(v *view, u *state.Update, one Imported) error {
+	left := one.Until - v.clock // of a negative end it overflows
+	if one.Until < 0 || left > MaxHoldTime.Milliseconds() {
+		return wire.Errorf(wire.BadRequest, "until: %d is not a time, in Unix ms, within %v from now", one.Until, MaxHoldTime)
+	}
 	if r := v.records[one.ID]; r != nil {
 		return importExisting(v, u, r, one)
 	}
@@ -171,14 +191,10 @@ func (h *Holds) importOne(v *view, u *state.Update, one Imported) error {
 	r := &record{User: one.User, Seats: places, Units: len(v.resource.Seats) == 0, State: Sold, Created: v.clock, Sold: v.clock}
 	lease := time.Duration(0)
 	if one.Until != 0 {
-		switch left := one.Until - v.clock; {
-		case one.Until < 0 || left > MaxHoldTime.Milliseconds():
-			return wire.Errorf(wire.BadRequest, "until: %d is not a time, in Unix ms, within %v from now", one.Until, MaxHoldTime)
-		case left <= 0:
+		if left <= 0 {
 			return nil
-		default:
-			lease = millis(left)
 		}
+		lease = millis(left)
 		r.State, r.Sold, r.After = Held, 0, h.opts.Remember.Milliseconds()
 		r.Last = max(one.Until, v.clock+v.resource.maxLife(h.opts).Milliseconds())
 	}

@@ -1,7 +1,9 @@
 package hold_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,7 +138,12 @@ func TestImportedTimes(t *testing.T) {
 		_, err = s.at(1).Get(ctx, show, "past")
 		fails(t, err, wire.NotFound)
 		for _, until := range []int64{-1, math.MinInt64, now + 31*24*time.Hour.Milliseconds(), math.MaxInt64/1_000_000 + now, math.MaxInt64} {
-			fails(t, put(until, "b", "A3"), wire.BadRequest)
+			for id, seat := range map[string]string{"b": "A3", "a": "A1"} { // a exists
+				err := put(until, id, seat)
+				if fails(t, err, wire.BadRequest); !strings.Contains(err.Error(), fmt.Sprintf("import[0]: until: %d ", until)) {
+					t.Errorf("the error does not say where: %v", err)
+				}
+			}
 		}
 		s.want(0, 1)
 	})
