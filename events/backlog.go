@@ -27,6 +27,10 @@ type Backlog struct {
 	Dead    int       // dead letters
 	Dropped int64     // dead letters for which there was no room
 	Oldest  time.Time // since when the first of the waiting events waits; zero for none
+
+	Attempts int       // failed attempts since the last successful one; of several shards, the most
+	RetryAt  time.Time // of the next attempt, if the last one failed; of several shards, the first
+	Answer   Answer    // the last one
 }
 
 // ReadBacklog returns the sum of all shards.
@@ -46,11 +50,21 @@ func ReadBacklog(ctx context.Context, s Store) (sum Backlog, err error) {
 		sum.Waiting += b.Waiting
 		sum.Dead += b.Dead
 		sum.Dropped += b.Dropped
-		if !b.Oldest.IsZero() && (sum.Oldest.IsZero() || b.Oldest.Before(sum.Oldest)) {
-			sum.Oldest = b.Oldest
+		sum.Oldest, sum.RetryAt = earlier(sum.Oldest, b.Oldest), earlier(sum.RetryAt, b.RetryAt)
+		sum.Attempts = max(sum.Attempts, b.Attempts)
+		if b.Answer.At.After(sum.Answer.At) {
+			sum.Answer = b.Answer
 		}
 	}
 	return sum, nil
+}
+
+// earlier returns the earlier of two times; zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // ReadDeadLetters returns a page of at most n dead letters, shard after shard, in each of them the
@@ -113,4 +127,16 @@ func RequeueAll(ctx context.Context, s Store) (moved int, err error) {
 		}
 	}
 	return moved, nil
+}
+
+// ChangeLetter removes the dead letter of the event with an id, and reports whether there was one.
+// With retry, the event is queued for delivery again; the error is ErrFull if there is no room.
+func ChangeLetter(ctx context.Context, s Store, id string, retry bool) (bool, error) {
+	// The id does not tell the shard of each event.
+	for shard := range Shards {
+		if found, err := s.Letter(ctx, shard, id, retry); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
 }

@@ -48,6 +48,8 @@ func TestConformance(t *testing.T) {
 		{"dead letters are limited", testDeadLetterLimits},
 		{"dead letters are requeued", testRequeue},
 		{"the backlog is counted", testBacklog},
+		{"the last answer is kept", testAnswer},
+		{"a dead letter is sent again or dropped", testLetter},
 		{"dead letters of all shards are listed in pages and requeued", testAllDeadLetters},
 		{"dead letters are requeued while there is room", testRequeueRoom},
 	} {

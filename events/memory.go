@@ -56,6 +56,7 @@ type memoryShard struct {
 	attempts   int   // failed attempts since the last successful one
 	leaseUntil int64 // Unix ms
 	retryAt    int64 // Unix ms
+	answer     Answer
 }
 
 // dueEntry is the time of a check in Unix ms and the number of the claim; 0 means not claimed.

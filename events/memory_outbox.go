@@ -1,7 +1,9 @@
 package events
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -27,13 +29,17 @@ func (m *Memory) Take(_ context.Context, shard, n int, lease time.Duration) (Bat
 	return b, nil
 }
 
-// endAttempt checks the fencing token of b and resets the failed attempts. It renews the lease for
+// endAttempt checks the fencing token of b, resets the failed attempts, and stores the answer. It renews the lease for
 // the time renew, or ends it if renew is zero.
 func (s *memoryShard) endAttempt(b Batch, now int64, renew time.Duration) error {
 	if s.fence != b.Fence || b.Fence == 0 {
 		return fenceError(b, -1, nil)
 	}
 	s.leaseUntil, s.attempts, s.retryAt = 0, 0, 0
+	if b.Answer.text() != "" {
+		s.answer = b.Answer
+		s.answer.At = time.UnixMilli(now)
+	}
 	if renew > 0 {
 		s.leaseUntil = now + renew.Milliseconds()
 	}
@@ -108,11 +114,35 @@ func (m *Memory) Requeue(_ context.Context, shard, n int) (moved int, err error)
 	return moved, nil
 }
 
+// Letter implements [Store].
+func (m *Memory) Letter(_ context.Context, shard int, id string, retry bool) (bool, error) {
+	s, now, unlock := m.lock(shard)
+	defer unlock()
+	start := fmt.Appendf(nil, `{"id":"%s",`, id)
+	i := slices.IndexFunc(s.deadLetters, func(l DeadLetter) bool { return bytes.HasPrefix(l.Event, start) })
+	if i < 0 {
+		return false, nil
+	}
+	letter := s.deadLetters[i]
+	if retry {
+		if len(s.outbox) >= m.limits.outbox || len(s.outbox) > 0 && s.outboxBytes+letter.size() > m.limits.outboxBytes {
+			return false, fmt.Errorf("dead letter %.60q of shard %d: %w", id, shard, ErrFull)
+		}
+		s.push(QueuedEvent{s.nextSeq(now), letter.Event})
+	}
+	s.deadLetters = slices.Delete(s.deadLetters, i, i+1)
+	s.deadLetterBytes -= letter.size()
+	return true, nil
+}
+
 // Backlog implements [Store].
 func (m *Memory) Backlog(_ context.Context, shard int) (Backlog, error) {
 	s, _, unlock := m.lock(shard)
 	defer unlock()
-	b := Backlog{Waiting: len(s.outbox), Dead: len(s.deadLetters), Dropped: s.dropped}
+	b := Backlog{Waiting: len(s.outbox), Dead: len(s.deadLetters), Dropped: s.dropped, Attempts: s.attempts, Answer: s.answer}
+	if s.retryAt > 0 {
+		b.RetryAt = time.UnixMilli(s.retryAt)
+	}
 	if len(s.outbox) > 0 {
 		b.Oldest = timeOf(s.outbox[0].Seq)
 	}

@@ -23,6 +23,7 @@ var (
 	deadLetterScript  = redispipe.MustScript(luaFiles, "dead_letter")
 	requeueScript     = redispipe.MustScript(luaFiles, "requeue")
 	backlogScript     = redispipe.MustScript(luaFiles, "backlog")
+	takeLetterScript  = redispipe.MustScript(luaFiles, "take_letter")
 
 	scheduleFieldsScript = redispipe.MustScript(luaFiles, "schedule_fields")
 	settleFieldsScript   = redispipe.MustScript(luaFiles, "settle_fields", "append_event")

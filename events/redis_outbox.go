@@ -59,7 +59,7 @@ func parseQueuedEvent(element string) (QueuedEvent, error) {
 // Sent implements [Store].
 func (r *Redis) Sent(ctx context.Context, b Batch, upTo int64, renew time.Duration) error {
 	n, err := r.evalInt(ctx, sentScript, []string{r.keys.outbox(b.Shard), r.keys.meta(b.Shard)},
-		decimal(b.Fence), decimal(upTo), millis(renew))
+		decimal(b.Fence), decimal(upTo), millis(renew), b.Answer.text())
 	return fenceError(b, n, err)
 }
 
@@ -79,7 +79,8 @@ func (r *Redis) Refused(ctx context.Context, b Batch, upTo int64, why Reason, re
 func (r *Redis) deadLetter(ctx context.Context, b Batch, upTo, minAge int64, why Reason, retryIn, renew int64) (int64, error) {
 	k := r.keys
 	return r.evalInt(ctx, deadLetterScript, []string{k.outbox(b.Shard), k.deadLetters(b.Shard), k.meta(b.Shard)},
-		decimal(b.Fence), decimal(upTo), minAge, string(why), retryIn, renew, r.limits.deadLetters, r.limits.deadLetterBytes, r.ttl)
+		decimal(b.Fence), decimal(upTo), minAge, string(why), retryIn, renew, r.limits.deadLetters, r.limits.deadLetterBytes, r.ttl,
+		b.Answer.text())
 }
 
 // fenceError returns the error for a reply, which is -1 if the caller no longer holds the lease.
@@ -131,19 +132,58 @@ func (r *Redis) Requeue(ctx context.Context, shard, n int) (int, error) {
 	return int(moved), nil
 }
 
+// Letter implements [Store].
+func (r *Redis) Letter(ctx context.Context, shard int, id string, retry bool) (bool, error) {
+	k, again := r.keys, 0
+	if retry {
+		again = 1
+	}
+	n, err := r.evalInt(ctx, takeLetterScript, []string{k.outbox(shard), k.deadLetters(shard), k.meta(shard)},
+		id, again, r.limits.outbox, r.limits.outboxBytes, r.ttl)
+	if err == nil && n < 0 {
+		err = ErrFull
+	}
+	if err != nil {
+		return false, fmt.Errorf("dead letter %.60q of shard %d: %w", id, shard, err)
+	}
+	return n == 1, nil
+}
+
 // Backlog implements [Store].
 func (r *Redis) Backlog(ctx context.Context, shard int) (Backlog, error) {
 	k := r.keys
 	list, err := r.evalArray(ctx, backlogScript, []string{k.outbox(shard), k.deadLetters(shard), k.meta(shard)})
-	numbers := make([]int64, len(list))
-	for i, v := range list {
-		numbers[i], _ = v.(int64)
-	}
-	if err == nil && len(list) != 4 {
-		err = errReply
+	var b Backlog
+	if err == nil {
+		b, err = parseBacklog(list)
 	}
 	if err != nil {
 		return Backlog{}, fmt.Errorf("backlog of shard %d: %w", shard, err)
 	}
-	return Backlog{Waiting: int(numbers[0]), Dead: int(numbers[1]), Dropped: numbers[2], Oldest: timeOf(numbers[3])}, nil
+	return b, nil
+}
+
+// parseBacklog parses the reply of backlog.lua.
+func parseBacklog(list []any) (Backlog, error) {
+	if len(list) != 7 {
+		return Backlog{}, errReply
+	}
+	var numbers [6]int64
+	for i := range numbers {
+		n, ok := list[i].(int64)
+		if !ok {
+			return Backlog{}, errReply
+		}
+		numbers[i] = n
+	}
+	text, _ := list[6].(string)
+	answer, err := parseAnswer(text)
+	b := Backlog{
+		Waiting: int(numbers[0]), Dead: int(numbers[1]), Dropped: numbers[2], Oldest: timeOf(numbers[3]),
+		Attempts: int(numbers[4]), Answer: answer,
+	}
+	if numbers[5] > 0 {
+		b.RetryAt = time.UnixMilli(numbers[5])
+	}
+	return b, err
 }

@@ -56,6 +56,7 @@ func (d *Dispatcher) send(ctx context.Context, shard int) (report Report, err er
 // next batch.
 func (d *Dispatcher) deliver(ctx context.Context, b Batch, report *Report) error {
 	err := d.opts.Sender.Send(ctx, payloads(b.Events))
+	b.Answer = answerTo(err)
 	last := b.Events[len(b.Events)-1].Seq
 	refusal, refused := errors.AsType[*webhook.Refusal](err)
 	switch {
@@ -88,6 +89,7 @@ func (d *Dispatcher) sendOneByOne(ctx context.Context, b Batch, report *Report) 
 			renew = 0
 		}
 		err := d.opts.Sender.Send(ctx, payloads(b.Events[i:i+1]))
+		b.Answer = answerTo(err)
 		refusal, refused := errors.AsType[*webhook.Refusal](err)
 		switch {
 		case err == nil:
@@ -112,6 +114,7 @@ func (d *Dispatcher) attemptFailed(ctx context.Context, b Batch, upTo int64, cau
 	if ctx.Err() != nil {
 		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
+		b.Answer = Answer{} // the end of the round is no answer
 		return errors.Join(ctx.Err(), d.opts.Store.Sent(release, b, 0, 0))
 	}
 	report.Failed++

@@ -51,6 +51,9 @@ type Batch struct {
 	Fence    int64 // fencing token of the lease
 	Attempts int   // failed attempts since the last successful one
 	Events   []QueuedEvent
+	// Answer is the endpoint's answer to the last attempt. The caller sets it before Sent, Failed or
+	// Refused, which store it for operators. Zero changes nothing.
+	Answer Answer
 }
 
 // A QueuedEvent is an event in an outbox.
@@ -132,6 +135,9 @@ type Store interface {
 	// Requeue moves up to n dead letters to the end of the outbox while there is room, oldest first,
 	// and returns their number.
 	Requeue(ctx context.Context, shard, n int) (int, error)
-	// Backlog counts the events of the outbox and the dead letters.
+	// Letter removes the dead letter of the event with an id, and reports whether there was one. With
+	// retry, it appends the event to the outbox; the error is ErrFull if there is no room.
+	Letter(ctx context.Context, shard int, id string, retry bool) (found bool, err error)
+	// Backlog counts the events of the outbox and the dead letters, and describes the last attempt.
 	Backlog(ctx context.Context, shard int) (Backlog, error)
 }

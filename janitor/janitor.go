@@ -115,6 +115,14 @@ type Options struct {
 	// [Healthz].
 	Probe func(ctx context.Context, host, server string) (alive bool)
 
+	// Heartbeats records that this janitor runs, under ID. Zero means that nothing is recorded. A janitor
+	// with DryRun is never recorded.
+	Heartbeats Heartbeats
+	// ID is the name of this janitor in Heartbeats.
+	ID string
+	// Version is the version that Heartbeats shows. Zero means none.
+	Version string
+
 	// Logger receives a line for each round of Run that changed something or failed. Zero means
 	// silence.
 	Logger zerolog.Logger
@@ -127,6 +135,8 @@ type Janitor struct {
 	opts    Options
 	metrics metrics
 	limited *loglimit.Limit // limits the warnings about failed rounds
+
+	progress progress
 
 	serversMu sync.Mutex // allows one ServersRound at a time; guards the fields below
 	// hosts has the last known address of each listed server. The registry loses it with the lease.
@@ -151,6 +161,8 @@ func New(opts Options) (*Janitor, error) {
 		opts.Probe = Healthz
 	}
 	switch {
+	case opts.Heartbeats != nil && opts.ID == "":
+		return nil, errors.New("janitor: Heartbeats needs an ID")
 	case opts.Registry == nil || opts.Queue == nil:
 		return nil, errors.New("janitor: Registry and Queue must be set")
 	case min(opts.ServersEvery, opts.QueuesEvery, opts.MaxAge, opts.Patience) < 0:
@@ -164,6 +176,7 @@ func New(opts Options) (*Janitor, error) {
 		return nil, fmt.Errorf("janitor: %w", err)
 	}
 	j := &Janitor{opts: opts, limited: loglimit.New(opts.Logger, loglimit.Every), hosts: map[string]string{}, suspects: map[string]time.Time{}}
+	j.progress = progress{started: time.Now(), rounds: map[string]roundProgress{}}
 	if err := j.metrics.register(opts.Registerer); err != nil {
 		return nil, fmt.Errorf("janitor: %w", err)
 	}
@@ -175,6 +188,7 @@ func New(opts Options) (*Janitor, error) {
 func (j *Janitor) Run(ctx context.Context) error {
 	defer j.limited.Close()
 	var g errgroup.Group
+	g.Go(func() error { return j.report(ctx) })
 	g.Go(func() error { return j.loop(ctx, servers, j.opts.ServersEvery, j.ServersRound) })
 	g.Go(func() error { return j.loop(ctx, queues, j.opts.QueuesEvery, j.QueuesRound) })
 	g.Go(func() error { return j.loop(ctx, states, j.opts.StatesEvery, j.StatesRound) })
@@ -185,6 +199,7 @@ func (j *Janitor) Run(ctx context.Context) error {
 }
 
 func (j *Janitor) loop(ctx context.Context, kind string, every time.Duration, round func(context.Context) (Report, error)) error {
+	j.progress.repeats(kind, every)
 	// The first wait is a random part of the interval, so that janitors that start at the same time do
 	// not run their rounds at the same time.
 	timer := time.NewTimer(rand.N(every))
@@ -231,5 +246,6 @@ func (j *Janitor) Once(ctx context.Context) (Report, error) {
 		more, err := r.round(ctx)
 		report, errs = report.plus(more), append(errs, err)
 	}
+	j.reportOnce(ctx, true)
 	return report, errors.Join(errs...)
 }

@@ -61,6 +61,7 @@ func (j *Janitor) measured(kind string, round func(counts *counters) error) (Rep
 	start := time.Now()
 	var counts counters
 	err := round(&counts)
+	j.progress.ended(kind, time.Since(start), err)
 	report := counts.report(j.opts.DryRun)
 
 	m := &j.metrics

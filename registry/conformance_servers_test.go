@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -239,5 +240,28 @@ func testClientPages(t *testing.T, s store) {
 	page, next, err := s.ClientPage(ctx, "nobody", "", 10)
 	if len(page) != 0 || next != "" || err != nil {
 		t.Errorf("an unknown server has %v, %q, %v", page, next, err)
+	}
+}
+
+// testDied checks that each dead server is listed once, the latest first, and no server that left.
+func testDied(t *testing.T, s store) {
+	ctx := t.Context()
+	want(t, []Death(nil))(s.Died(ctx))
+	for _, id := range []string{"a", "b", "c"} {
+		ok(t, s.Join(ctx, Server{ID: id}))
+	}
+	ok(t, s.Leave(ctx, "c"))
+	declareDead(t, s, "a")
+	want(t, []Death(nil))(s.Died(ctx))
+	ok(t, s.Forget(ctx, "a"))
+	before, err := s.Died(ctx)
+	ok(t, err)
+	declareDead(t, s, "b")
+	ok(t, s.Forget(ctx, "b"))
+	ok(t, s.Forget(ctx, "a")) // by another janitor
+	list, err := s.Died(ctx)
+	ok(t, err)
+	if len(list) != 2 || list[0].At.Before(list[1].At) || !slices.Contains(list, before[0]) || list[0].At.Year() < 2026 {
+		t.Errorf("%v, before %v", list, before)
 	}
 }

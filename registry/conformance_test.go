@@ -22,6 +22,7 @@ func TestConformance(t *testing.T) {
 		{"a server with a lease is not declared dead", testDeclareLiveServerDead},
 		{"a dead server cannot write", testDeadServer},
 		{"a tombstone expires", testTombstoneEnds},
+		{"servers that have died are listed", testDied},
 		{"channels and clients of a dead server are cleaned up", testCleaning},
 		{"held clients", testHeldClients},
 		{"clients come in pages", testClientPages},

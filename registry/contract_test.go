@@ -33,6 +33,7 @@ type contract interface {
 	HeldClients(ctx context.Context, server string, n int) ([]string, error)
 	ClientPage(ctx context.Context, server, cursor string, limit int) ([]string, string, error)
 	Forget(ctx context.Context, server string) error
+	Died(ctx context.Context) ([]Death, error)
 	ChangePresence(ctx context.Context, server string, changes []RosterChange) []RosterOutcome
 	Roster(ctx context.Context, server, channel string) (Roster, error)
 	RosterPage(ctx context.Context, server, channel, cursor string, limit int) (members []Member, next string, err error)

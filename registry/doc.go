@@ -12,6 +12,7 @@
 //	                                 connections, users, channels,
 //	                                 watching
 //	s_dead_{server}          STRING  empty: the tombstone             Options.TombstoneTTL
+//	s_died                   ZSET    dead servers by time             24 h, 1000 servers
 //	s_ch_{server}            SET     channels bound to the server     UnbindChannel, Leave, Forget
 //	s_c_{server}             SET     clients held by the server       DropClient, Leave, Forget
 //	u_{user}                 HASH    <server>:<generation> by client, Options.UserTTL, renewed by

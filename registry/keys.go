@@ -13,6 +13,9 @@ func (p keys) lease(server string) string { return string(p) + "s_{" + server + 
 // tombstone is an empty STRING with a TTL. Owned by the janitor.
 func (p keys) tombstone(server string) string { return string(p) + "s_dead_{" + server + "}" }
 
+// died is a ZSET of servers that have died, by the time. Forget adds to it.
+func (p keys) died() string { return string(p) + "s_died" }
+
 // heldChannels is a SET of channels. Owned by the server, after its death by the janitor.
 func (p keys) heldChannels(server string) string { return string(p) + "s_ch_{" + server + "}" }
 

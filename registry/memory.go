@@ -15,6 +15,7 @@ type Memory struct {
 	listed       map[string]struct{}
 	leases       map[string]lease
 	dead         map[string]time.Time // end of the tombstone, by server
+	died         []Death              // in the order of their times
 	heldChannels sets                 // by server
 	heldClients  sets                 // by server
 	channels     sortedSets           // servers by channel; its keys are ch_list

@@ -56,17 +56,41 @@ func (m *Memory) NotifyStates(_ context.Context, servers []string) error {
 }
 
 // Leave is like [Redis.Leave].
-func (m *Memory) Leave(ctx context.Context, server string) error { return m.Forget(ctx, server) }
+func (m *Memory) Leave(_ context.Context, server string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.removeLocked(server)
+	return nil
+}
 
 // Forget is like [Redis.Forget].
 func (m *Memory) Forget(_ context.Context, server string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !slices.ContainsFunc(m.died, func(d Death) bool { return d.Server == server }) {
+		m.died = append(m.died, Death{server, time.UnixMilli(m.opts.Now().UnixMilli()).UTC()})
+		m.died = m.died[max(0, len(m.died)-maxDied):]
+	}
+	m.removeLocked(server)
+	return nil
+}
+
+// Died is like [Redis.Died].
+func (m *Memory) Died(context.Context) ([]Death, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	since := m.opts.Now().Add(-diedKeep)
+	m.died = slices.DeleteFunc(m.died, func(d Death) bool { return d.At.Before(since) })
+	list := slices.Clone(m.died)
+	slices.Reverse(list)
+	return list, nil
+}
+
+func (m *Memory) removeLocked(server string) {
 	delete(m.heldChannels, server)
 	delete(m.heldClients, server)
 	delete(m.leases, server)
 	delete(m.listed, server)
-	return nil
 }
 
 // Servers is like [Redis.Servers].

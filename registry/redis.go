@@ -18,6 +18,7 @@ var (
 	notifyStatesScript   = redispipe.MustScript(luaFiles, "notify_states")
 	listAddScript        = redispipe.MustScript(luaFiles, "list_add")
 	holdScript           = redispipe.MustScript(luaFiles, "hold")
+	buryScript           = redispipe.MustScript(luaFiles, "bury")
 	declareDeadScript    = redispipe.MustScript(luaFiles, "declare_dead")
 	changePresenceScript = redispipe.MustScript(luaFiles, "change_presence")
 	bindUserScript       = redispipe.MustScript(luaFiles, "bind_user")

@@ -3,7 +3,9 @@ package registry
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -69,13 +71,32 @@ func (r *Redis) Leave(ctx context.Context, server string) error {
 	return nil
 }
 
-// Forget removes what is left of a server: s_ch_, s_c_ and the lease, then its entry in s_list. The
-// tombstone stays.
+// Forget removes what is left of a dead server: s_ch_, s_c_ and the lease, then its entry in
+// s_list. The tombstone stays, and Died returns the server from now on.
 func (r *Redis) Forget(ctx context.Context, server string) error {
-	if err := r.remove(ctx, server); err != nil {
+	_, err := r.eval(ctx, buryScript, []string{r.keys.died()}, server, diedKeep.Milliseconds(), maxDied)
+	if err == nil {
+		err = r.remove(ctx, server)
+	}
+	if err != nil {
 		return fmt.Errorf("forget server %s: %w", server, err)
 	}
 	return nil
+}
+
+// Died returns the servers that have died in the last 24 h, the latest first, up to 1000. A server
+// in s_list without a lease is not one of them before its bindings are removed.
+func (r *Redis) Died(ctx context.Context) ([]Death, error) {
+	cmd := redis.NewZSliceCmd(ctx, "zrange", r.keys.died(), "+inf", "-inf", "byscore", "rev", "withscores")
+	if err := r.pipe.Do(ctx, cmd); err != nil {
+		return nil, fmt.Errorf("servers that died: %w", err)
+	}
+	var list []Death
+	for _, z := range cmd.Val() {
+		server, _ := z.Member.(string)
+		list = append(list, Death{server, time.UnixMilli(int64(z.Score)).UTC()})
+	}
+	return list, nil
 }
 
 // remove deletes the entry in s_list last: as long as the server is in the list, a janitor retries

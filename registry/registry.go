@@ -34,6 +34,19 @@ type Server struct {
 	StatesChanged int64
 }
 
+// Death is a server that has died.
+type Death struct {
+	Server string
+	At     time.Time // on the store's clock, when its bindings were removed
+}
+
+const (
+	// diedKeep is how long Died returns a server.
+	diedKeep = 24 * time.Hour
+	// maxDied is the most servers that Died returns.
+	maxDied = 1000
+)
+
 // Binding is the server of a client.
 type Binding struct {
 	Client     string

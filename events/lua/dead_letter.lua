@@ -12,6 +12,7 @@
 -- ARGV[7] limit of the dead letters, events
 -- ARGV[8] limit of the dead letters, bytes
 -- ARGV[9] retention, ms
+-- ARGV[10] the endpoint's answer to the last attempt, empty for none: the status, a space, and an error
 -- returns the number of events moved; -1 if another process has leased the outbox since
 -- cost O(events moved)
 
@@ -47,6 +48,9 @@ if lease > 0 then
 	leaseUntil = ms + lease
 end
 call('HSET', KEYS[3], 'until', string.format('%d', leaseUntil), 'attempts', attempts, 'retry_at', string.format('%d', retryAt))
+if ARGV[10] ~= '' then
+	call('HSET', KEYS[3], 'answer', string.format('%d', ms) .. ' ' .. ARGV[10])
+end
 if moved > 0 then
 	call('HINCRBY', KEYS[3], 'out_bytes', -eventBytes)
 	local letters = call('LLEN', KEYS[2])

@@ -5,6 +5,7 @@
 -- ARGV[1] fencing token of the lease
 -- ARGV[2] highest sequence number of the events to remove
 -- ARGV[3] remaining duration of the lease, ms; 0 ends it
+-- ARGV[4] the endpoint's answer to the last attempt, empty for none: the status, a space, and an error
 -- returns the number of events removed; -1 if another process has leased the outbox since
 -- cost O(events removed)
 
@@ -26,10 +27,14 @@ while not done do
 	end
 	removed, done = removed + count, count < 16
 end
+local now = call('TIME')
+local ms = now[1] * 1000 + math.floor(now[2] / 1000)
 local lease, leaseUntil = tonumber(ARGV[3]), 0
 if lease > 0 then
-	local now = call('TIME')
-	leaseUntil = now[1] * 1000 + math.floor(now[2] / 1000) + lease
+	leaseUntil = ms + lease
+end
+if ARGV[4] ~= '' then
+	call('HSET', KEYS[2], 'answer', string.format('%d', ms) .. ' ' .. ARGV[4])
 end
 if removed > 0 then
 	call('HINCRBY', KEYS[2], 'out_bytes', -bytes)

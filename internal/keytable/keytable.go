@@ -42,6 +42,8 @@ var (
 var Table = []Row{
 	{whole(`s_list`), "set", Owner},
 	{whole(`s_dead_\{.+\}`), "string", TTL},
+	{whole(`s_died`), "zset", TTL},
+	{whole(`j_list`), "hash", TTL},
 	{whole(`s_ch_\{.+\}`), "set", Owner},
 	{whole(`s_c_\{.+\}`), "set", Owner},
 	leases,

@@ -3,9 +3,12 @@ package sweep
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -18,6 +21,7 @@ import (
 	"switchboard/internal/loglimit"
 	"switchboard/internal/redisurl"
 	"switchboard/janitor"
+	"switchboard/janitor/heartbeat"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -73,6 +77,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	if dispatcher != nil {
 		opts.Events = dispatcher
 	}
+	opts.Heartbeats, opts.ID, opts.Version = heartbeat.NewRedis(redis.Pipe, settings.Prefix), janitorID(settings.Once), setup.Version()
 	j, err := janitor.New(opts)
 	if err != nil {
 		return err
@@ -107,6 +112,19 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		return j.Run(ctx)
 	})
 	return group.Wait()
+}
+
+// janitorID returns the name under which this janitor reports that it runs. With once it has no
+// random part, so that the janitors that cron starts on one host replace each other's record.
+func janitorID(once bool) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "janitor"
+	}
+	if once {
+		return host
+	}
+	return host + "-" + strings.ToLower(rand.Text()[:8])
 }
 
 // once makes one round.
