@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,11 +50,11 @@ func TestRun(t *testing.T) {
 // failsTwice is a registry whose first two calls of Listed fail.
 type failsTwice struct {
 	Registry
-	calls *int
+	calls *atomic.Int64
 }
 
 func (f failsTwice) Listed(ctx context.Context) ([]string, error) {
-	if *f.calls++; *f.calls < 3 {
+	if f.calls.Add(1) < 3 {
 		return nil, errors.New("store unavailable")
 	}
 	return f.Registry.Listed(ctx)
@@ -63,7 +64,7 @@ func TestRunTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := memoryEnv(t)
 		var log bytes.Buffer
-		var calls int
+		var calls atomic.Int64
 		j := e.janitor(func(o *Options) {
 			o.Registry, o.Logger, o.QueuesEvery = failsTwice{e.registry, &calls}, zerolog.New(zerolog.SyncWriter(&log)), time.Hour
 		})
@@ -71,8 +72,8 @@ func TestRunTriesAgain(t *testing.T) {
 		defer cancel()
 		e.ok(j.Run(ctx))
 		equal(e, "failures in the log", strings.Count(log.String(), "store unavailable"), 2)
-		if calls < 8 {
-			t.Fatalf("%d rounds in 30 s", calls)
+		if n := calls.Load(); n < 8 {
+			t.Fatalf("%d rounds in 30 s", n)
 		}
 	})
 }

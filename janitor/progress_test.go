@@ -3,6 +3,7 @@ package janitor
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,7 +48,7 @@ func TestReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := memoryEnv(t)
 		beats := &recordedBeats{janitors: map[string]heartbeat.Janitor{}}
-		calls := 0
+		var calls atomic.Int64
 		j := e.janitor(func(o *Options) {
 			o.Registry, o.Heartbeats, o.ID, o.Version = failsTwice{e.registry, &calls}, beats, "j1", "1.0"
 			o.QueuesEvery, o.StatesEvery = time.Hour, time.Hour
