@@ -49,11 +49,12 @@ var mayImport = map[string][]string{
 	"kit/scene":             {"internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "janitor/task", "kit", "kit/index"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
-	"events/inspect":        {"registry", "events", "broker/api"},
+	"events/inspect":        {"internal/wire", "registry", "events", "broker/api"},
 	"events/recording":      {"registry", "queue", "events"},
 	"events/truth":          {"internal/state", "registry", "queue", "events"},
-	"janitor":               {"internal/latency", "internal/loglimit", "internal/state", "registry", "queue", "events", "janitor/task"}, // it runs the rounds of events
-	"janitor/task":          {},                                                                                                         // packages with checks and rounds import it
+	"janitor":               {"internal/latency", "internal/loglimit", "internal/state", "registry", "queue", "events", "janitor/heartbeat", "janitor/task"}, // it runs the rounds of events
+	"janitor/heartbeat":     {"internal/redispipe"},
+	"janitor/task":          {}, // packages with checks and rounds import it
 	"client":                {"internal/state", "internal/wire"},
 	"client/hold":           {"client"},
 	"client/scene":          {"client"},
@@ -64,7 +65,7 @@ var mayImport = map[string][]string{
 	"bench/report":          {},
 	"bench/suite":           {"internal/proc", "internal/redistest", "bench/*"},
 	"configs":               {"internal/nearest", "kit/*", "broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
-	"broker":                {"internal/state", "internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "internal/sketch", "registry", "queue", "broker/*"},
+	"broker":                {"internal/state", "internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "internal/sketch", "registry", "queue", "broker/*", "janitor/heartbeat"},
 	"broker/dialect":        {"internal/state", "internal/wire"},
 	"broker/dialect/native": {"internal/payload", "internal/state", "internal/wire", "broker/dialect"},
 	"broker/dialect/sse":    {"internal/wire", "broker/dialect", "broker/dialect/native"},
@@ -83,8 +84,9 @@ var mayImport = map[string][]string{
 	"broker/delivery":       {"internal/state", "queue", "registry", "broker/peer"},
 	"broker/sim":            {},
 	"broker/fastpush":       {"internal/linger"},
-	"broker/api":            {"internal/payload", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/limit", "broker/namespace", "broker/presence", "broker/rights"},
+	"broker/api":            {"internal/payload", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/health", "broker/limit", "broker/namespace", "broker/presence", "broker/rights"},
 	"broker/api/spec":       {},
+	"broker/health":         {"registry", "janitor/heartbeat"},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
 	"broker/presence":       {"internal/meter", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }

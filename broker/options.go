@@ -15,9 +15,11 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
 	"switchboard/broker/fields"
+	"switchboard/broker/health"
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
 	"switchboard/internal/certfile"
+	"switchboard/janitor/heartbeat"
 )
 
 // Options configures a Broker. Only Store.Registry and Store.Queue are required.
@@ -108,6 +110,10 @@ type StoreOptions struct {
 	FieldEnds delivery.FieldEnds
 	// Webhooks shows operators the events that the backend receives. Zero means that there are none.
 	Webhooks api.Webhooks
+	// Janitors returns the janitors that have reported lately. Zero means that they are not known.
+	Janitors func(ctx context.Context) ([]heartbeat.Janitor, error)
+	// Memory returns the memory of each Redis server. Zero means that it is not known.
+	Memory func(ctx context.Context) ([]health.Memory, error)
 }
 
 // AccessOptions are the access rules: who may connect, call the API, and use which channel.

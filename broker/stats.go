@@ -54,7 +54,7 @@ func (b *Broker) stats() api.Stats {
 		Channels: b.hub.ChannelCount(), Subscriptions: int(b.hub.SubscriptionCount()),
 		Delivered: int64(counterValue(b.metrics.delivered)),
 		Append:    latencyOf(b.metrics.recentAppends), Drain: latencyOf(b.metrics.recentDrains),
-		RSS: residentMemory(),
+		RSS: residentMemory(), MaxConnections: b.opts.Limits.Connections, CertificateEnds: b.certificateEnds(),
 	}
 	s.Accepted, s.Closed = b.sessions.Accepted()
 	s.Pushes, s.PushErrors = b.metrics.pushCounts()

@@ -62,7 +62,7 @@ func row(stats object, server string) object {
 // TestNoWebhooks: a broker without webhooks says so.
 func TestNoWebhooks(t *testing.T) {
 	i := start(t, memoryStore(queue.Options{}), nil)
-	for path, method := range map[string]string{"/v1/webhooks": "GET", "/v1/webhooks/dead": "GET", "/v1/webhooks/dead/retry": "POST"} {
+	for path, method := range map[string]string{"/v1/webhooks": "GET", "/v1/webhooks/dead": "GET", "/v1/webhooks/dead/retry": "POST", "/v1/webhooks/dead/1-2": "DELETE"} {
 		status, answer := i.call(t, method, path, "")
 		refusal, _ := answer["error"].(object)
 		if status != http.StatusNotFound || refusal["message"] != "webhooks are not configured (webhooks.url)" {

@@ -29,6 +29,7 @@ type serverRegistry interface {
 	Leave(ctx context.Context, server string) error
 	Servers(ctx context.Context) ([]registry.Server, error)
 	Listed(ctx context.Context) ([]string, error)
+	Died(ctx context.Context) ([]registry.Death, error)
 }
 
 // Queue holds the methods of a queue that the broker's packages call. [queue.Redis] and

@@ -29,8 +29,8 @@ func (m *Memory) Take(_ context.Context, shard, n int, lease time.Duration) (Bat
 	return b, nil
 }
 
-// endAttempt checks the fencing token of b, resets the failed attempts, and stores the answer. It renews the lease for
-// the time renew, or ends it if renew is zero.
+// endAttempt checks the fencing token of b, resets the failed attempts, and stores the answer. It
+// renews the lease for the time renew, or ends it if renew is zero.
 func (s *memoryShard) endAttempt(b Batch, now int64, renew time.Duration) error {
 	if s.fence != b.Fence || b.Fence == 0 {
 		return fenceError(b, -1, nil)

@@ -115,8 +115,8 @@ type Options struct {
 	// [Healthz].
 	Probe func(ctx context.Context, host, server string) (alive bool)
 
-	// Heartbeats records that this janitor runs, under ID. Zero means that nothing is recorded. A janitor
-	// with DryRun is never recorded.
+	// Heartbeats records that this janitor runs, under ID. Zero means that nothing is recorded. A
+	// janitor with DryRun is never recorded.
 	Heartbeats Heartbeats
 	// ID is the name of this janitor in Heartbeats.
 	ID string

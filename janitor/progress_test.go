@@ -94,4 +94,3 @@ func TestOnceReports(t *testing.T) {
 		t.Error("Heartbeats without an ID are accepted")
 	}
 }
-

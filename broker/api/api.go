@@ -12,6 +12,7 @@ import (
 
 	"switchboard/broker/delivery"
 	"switchboard/broker/fields"
+	"switchboard/broker/health"
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
@@ -71,6 +72,8 @@ type Cluster interface {
 	// OnlineUsers counts the users that are online, each once. It returns false if a live server has
 	// not yet said which users it has.
 	OnlineUsers(ctx context.Context) (UserCount, bool)
+	// Health returns what needs the attention of an operator, on all servers and in the store.
+	Health(ctx context.Context) health.Report
 	// Connection describes the client's connection on server, or returns nil if there is none.
 	Connection(ctx context.Context, server, client string) (*Connection, error)
 	// Reply sends the backend's reply to the client on server. It reports whether the client is there.
@@ -214,10 +217,13 @@ func (a api) endpoints() []endpoint {
 		{pattern: "GET /v1/servers", scope: ScopeRead, handle: a.servers},
 		{pattern: "GET /v1/self", handle: a.self},
 		{pattern: "GET /v1/stats", scope: ScopeRead, handle: a.stats},
+		{pattern: "GET /v1/health", scope: ScopeRead, handle: a.health},
 		{pattern: "POST /v1/check", scope: ScopeRead, handle: a.check, body: true},
 		{pattern: "GET /v1/webhooks", scope: ScopeRead, handle: a.withWebhooks(a.backlog)},
 		{pattern: "GET /v1/webhooks/dead", scope: ScopeRead, handle: a.withWebhooks(a.deadLetters), query: []string{"limit", "cursor"}},
 		{pattern: "POST /v1/webhooks/dead/retry", scope: ScopeAdmin, handle: a.withWebhooks(a.retryDeadLetters)},
+		{pattern: "POST /v1/webhooks/dead/{event}/retry", scope: ScopeAdmin, handle: a.withWebhooks(a.retryDeadLetter)},
+		{pattern: "DELETE /v1/webhooks/dead/{event}", scope: ScopeAdmin, handle: a.withWebhooks(a.dropDeadLetter)},
 		{pattern: "POST /v1/users/{user}/disconnect", scope: ScopeAdmin, handle: a.disconnectUser},
 		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
 		{pattern: "POST /v1/clients/{user}/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},

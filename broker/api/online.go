@@ -45,7 +45,7 @@ func (a api) describeClient(ctx context.Context, client string) (any, error) {
 		clientStatus
 		User string `json:"user,omitempty"`
 		*Connection
-	}{clientStatus: clientStatus{Client: client, Server: c.Server, Queued: c.Queued}, User: c.User}
+	}{clientStatus: clientStatus{Client: client, Server: c.Server, Queued: c.Queued}, User: wire.UserOf(client)}
 	if !c.Since.IsZero() {
 		answer.Since = c.Since.UnixMilli()
 	}

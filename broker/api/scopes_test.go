@@ -20,8 +20,9 @@ func TestScopes(t *testing.T) {
 		"GET /v1/users": "read", "GET /v1/users/{user}": "read", "POST /v1/users/query": "read", "GET /v1/servers": "read",
 		"GET /v1/clients/{client}": "read", "GET /v1/clients/{user}/{client}": "read",
 		"GET /v1/clients/{client}/queue": "read", "GET /v1/clients/{user}/{client}/queue": "read",
-		"GET /v1/self": "", "GET /v1/stats": "read", "POST /v1/check": "read",
+		"GET /v1/self": "", "GET /v1/stats": "read", "GET /v1/health": "read", "POST /v1/check": "read",
 		"GET /v1/webhooks": "read", "GET /v1/webhooks/dead": "read", "POST /v1/webhooks/dead/retry": "admin",
+		"POST /v1/webhooks/dead/{event}/retry": "admin", "DELETE /v1/webhooks/dead/{event}": "admin",
 		"POST /v1/users/{user}/disconnect": "admin", "POST /v1/clients/{client}/disconnect": "admin",
 		"POST /v1/clients/{user}/{client}/disconnect": "admin",
 	}

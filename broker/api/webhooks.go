@@ -17,6 +17,9 @@ type Webhooks interface {
 	DeadLetters(ctx context.Context, cursor string, limit int) (letters []DeadLetter, next string, err error)
 	// Retry queues the dead letters again and returns their number.
 	Retry(ctx context.Context) (int, error)
+	// Change removes the dead letter of the event with an id, and reports whether there was one. With
+	// retry, the event is queued again.
+	Change(ctx context.Context, event string, retry bool) (bool, error)
 }
 
 // Backlog describes the events that wait.
@@ -27,6 +30,19 @@ type Backlog struct {
 	Oldest  int64 `json:"oldest,omitempty"` // of those that wait, ms since 1970
 	// Endpoints are the receivers of the events.
 	Endpoints []Receiver `json:"endpoints"`
+	// Attempts are the failed attempts since the last successful one. Of the 16 lists of events, which
+	// are sent independently, it is the most.
+	Attempts int   `json:"attempts"`
+	RetryAt  int64 `json:"retry_at,omitempty"` // the next attempt after a failed one, ms since 1970
+	// Last is the last attempt. Nil means that there was none lately.
+	Last *Attempt `json:"last,omitempty"`
+}
+
+// Attempt is an attempt to send events.
+type Attempt struct {
+	At     int64  `json:"at"`               // ms since 1970
+	Status int    `json:"status,omitempty"` // of the answer; 200 for every 2xx, 0 for no answer
+	Error  string `json:"error,omitempty"`  // why there was no answer
 }
 
 // Receiver is a URL that receives events.
@@ -76,4 +92,17 @@ func (a api) deadLetters(r *http.Request) (any, error) {
 func (a api) retryDeadLetters(r *http.Request) (any, error) {
 	n, err := a.Webhooks.Retry(r.Context())
 	return map[string]int{"retried": n}, err
+}
+
+func (a api) retryDeadLetter(r *http.Request) (any, error) { return a.changeDeadLetter(r, true) }
+
+func (a api) dropDeadLetter(r *http.Request) (any, error) { return a.changeDeadLetter(r, false) }
+
+func (a api) changeDeadLetter(r *http.Request, retry bool) (any, error) {
+	event := r.PathValue("event")
+	found, err := a.Webhooks.Change(r.Context(), event, retry)
+	if err == nil && !found {
+		err = wire.Errorf(wire.NotFound, "event: no dead letter has the id %.80q", event)
+	}
+	return struct{}{}, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 )
 
 // Self is the instance that answered, and what the key of the call may do.
@@ -47,6 +48,9 @@ type ServerStats struct {
 	Append        Duration `json:"append"` // of storing a message
 	Drain         Duration `json:"drain"`  // from a possible loss of a hint until the missed messages are read
 	RSS           int64    `json:"rss"`    // bytes of memory, 0 if not known
+
+	MaxConnections  int64 `json:"max_connections,omitempty"`
+	CertificateEnds int64 `json:"certificate_ends,omitempty"` // of the first certificate of its ports, Unix ms; 0 for none
 }
 
 // Duration is how long something took.
@@ -95,6 +99,16 @@ type Webhooks struct {
 	Dropped   int64      `json:"dropped"`          // events that were lost because the dead letters were full
 	Oldest    int64      `json:"oldest,omitempty"` // when the oldest waiting event was made, Unix ms; 0 if there is none
 	Endpoints []Endpoint `json:"endpoints"`
+	Attempts  int        `json:"attempts"`           // failed attempts since the last successful one
+	RetryAt   int64      `json:"retry_at,omitempty"` // the next attempt after a failed one, Unix ms; 0 if none has failed
+	Last      *Attempt   `json:"last,omitempty"`     // nil if there was none lately
+}
+
+// Attempt is an attempt to deliver events.
+type Attempt struct {
+	At     int64  `json:"at"`               // Unix ms
+	Status int    `json:"status,omitempty"` // of the answer; 200 for every 2xx, 0 if there was none
+	Error  string `json:"error,omitempty"`  // why there was no answer
 }
 
 // Endpoint is a URL that receives events.
@@ -135,6 +149,40 @@ func (c *Client) RetryDeadLetters(ctx context.Context) (int, error) {
 	}
 	err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/webhooks/dead/retry"}, &answer)
 	return answer.Retried, err
+}
+
+// RetryDeadLetter queues the dead letter of one event for delivery again. The error has the code
+// client.NotFound if there is none.
+func (c *Client) RetryDeadLetter(ctx context.Context, event string) error {
+	return c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/webhooks/dead/" + url.PathEscape(event) + "/retry"}, nil)
+}
+
+// DropDeadLetter removes the dead letter of one event, which is then never delivered. The error has
+// the code client.NotFound if there is none.
+func (c *Client) DropDeadLetter(ctx context.Context, event string) error {
+	return c.Call(ctx, Request{Method: http.MethodDelete, Path: "/v1/webhooks/dead/" + url.PathEscape(event)}, nil)
+}
+
+// HealthReport says what needs the attention of an operator.
+type HealthReport struct {
+	Status   string    `json:"status"`   // healthy, or the most urgent level of the findings
+	At       int64     `json:"at"`       // when it was found, Unix ms
+	Findings []Finding `json:"findings"` // the most urgent first
+}
+
+// Finding is something that needs attention.
+type Finding struct {
+	Level   string `json:"level"`             // problem or warning
+	Code    string `json:"code"`              // one of docs/operations.md
+	Subject string `json:"subject,omitempty"` // the server, janitor, Redis or URL that it is about
+	At      int64  `json:"at,omitempty"`      // when it happened, or will happen, Unix ms; 0 if not known
+	Message string `json:"message"`           // what is wrong
+	Remedy  string `json:"remedy"`            // what to do
+}
+
+// Health returns what needs the attention of an operator, on all instances and in Redis.
+func (c *Client) Health(ctx context.Context) (HealthReport, error) {
+	return get[HealthReport](ctx, c, "/v1/health", nil)
 }
 
 // CheckQuery asks what a client may do. The client has the Token, or is one of the User, or has no

@@ -57,6 +57,23 @@ func TestWebhooks(t *testing.T) {
 		{line: "webhooks waiting", want: "dead letters\t1\n"},
 		{line: "webhooks dead", want: `"user":"alice"`},
 	})
+	type letters struct{ Letters []struct{ ID string } }
+	if r := b.cli(t, "doctor"); r.Code != exitFailed || !strings.HasPrefix(r.Stdout, "problem\tdead_letters\t"+server.URL) {
+		t.Errorf("%+v", r)
+	}
+	id := asJSON[letters](t, b, "webhooks", "dead").Letters[0].ID
+	b.steps(t, []step{
+		{line: "webhooks retry " + id, want: "1 event queued again\n"},
+	})
+	eventually(t, "a dead letter again", func() bool { return asJSON[backlog](t, b, "webhooks", "waiting").Dead == 1 })
+	b.steps(t, []step{
+		{line: "webhooks waiting", want: "last answer\t410\n"},
+		{line: "webhooks drop none", code: exitNotFound},
+		{line: "webhooks drop " + id, want: "1 event dropped\n"},
+		{line: "doctor", want: "healthy: nothing needs attention\n"},
+	})
+	b.connect(t, client.Options{User: "bob", Client: "phone"}, "news")
+	eventually(t, "another dead letter", func() bool { return asJSON[backlog](t, b, "webhooks", "waiting").Dead == 1 })
 	accept.Store(true)
 	if out := b.ok(t, "webhooks", "retry"); out != "1 event queued again\n" {
 		t.Errorf("%q", out)

@@ -15,10 +15,6 @@ import (
 	"switchboard/cmd/internal/screen"
 )
 
-// lateAfter is how much older than the newest heartbeat that of an instance may be. Brokers beat
-// every two seconds by default.
-const lateAfter = 6 * time.Second
-
 // topFlags are the flags of top.
 type topFlags struct {
 	interval time.Duration
@@ -38,7 +34,7 @@ while it is low, messages arrive as fast as hints do. append is the time of stor
 
 On a terminal it draws the table again every --interval. Elsewhere it prints a line for each instance and a total, with the
 time in Unix ms first. With --json, each reading is one line. --once waits for one interval, prints one reading and ends;
-its exit code is 1 if an instance is not well.`,
+its exit code is 1 if there is a problem. switchboard doctor says more about what is wrong.`,
 		Example: `  switchboard top
   switchboard top --once --json | jq .total`,
 		Args: args(0, 0, ""), SuggestFor: []string{"stats", "monitor", "watch", "status"},
@@ -63,7 +59,7 @@ its exit code is 1 if an instance is not well.`,
 // figures are those of an instance, or of all of them.
 type figures struct {
 	Server      string           `json:"server,omitempty"`
-	Health      string           `json:"health,omitempty"`  // ok, or what is wrong
+	Health      string           `json:"health,omitempty"`  // healthy, or the code of the most urgent finding
 	Late        int64            `json:"late_ms,omitempty"` // how much older its heartbeat is than the newest one
 	Connections int64            `json:"connections"`
 	Users       int64            `json:"users"`
@@ -78,8 +74,8 @@ type figures struct {
 
 // reading is what top shows at one time.
 type reading struct {
-	At       int64     `json:"at"` // Unix ms
-	Health   string    `json:"health"`
+	At       int64     `json:"at"`     // Unix ms
+	Health   string    `json:"health"` // the status of the report of doctor
 	Problems []string  `json:"problems,omitempty"`
 	Servers  []figures `json:"servers"`
 	Total    figures   `json:"total"`
@@ -99,7 +95,7 @@ type sample struct {
 	servers []backend.Server
 	stats   backend.Stats
 	users   backend.UserPage
-	hooks   *backend.Webhooks // nil without webhooks
+	health  backend.HealthReport
 }
 
 // take makes one round of calls, at the same time.
@@ -111,13 +107,7 @@ func take(ctx context.Context, sb *backend.Client) (s sample, err error) {
 	group.Go(func() (err error) { s.servers, err = sb.Servers(inner); return err })
 	group.Go(func() (err error) { s.stats, err = sb.Stats(inner); return err })
 	group.Go(func() (err error) { s.users, err = sb.UserCount(inner); return err })
-	if s.self.Webhooks {
-		group.Go(func() error {
-			w, err := sb.Webhooks(inner)
-			s.hooks = &w
-			return err
-		})
-	}
+	group.Go(func() (err error) { s.health, err = sb.Health(inner); return err })
 	err = group.Wait()
 	s.at = time.Now()
 	return s, err
@@ -125,7 +115,7 @@ func take(ctx context.Context, sb *backend.Client) (s sample, err error) {
 
 // read compares two samples.
 func (s sample) read(before sample, order string) reading {
-	r := reading{At: s.at.UnixMilli(), Servers: []figures{}}
+	r := reading{At: s.at.UnixMilli(), Health: s.health.Status, Servers: []figures{}}
 	old := map[string]backend.ServerStats{}
 	for _, one := range before.stats.Servers {
 		old[one.Server] = one
@@ -139,20 +129,17 @@ func (s sample) read(before sample, order string) reading {
 		newest = max(newest, server.LastActive)
 	}
 	for _, server := range s.servers {
-		f := figures{Server: server.Server, Health: "ok", Late: newest - server.LastActive}
-		stats, answered := now[server.Server]
-		switch {
-		case !answered:
-			f.Health = "does not answer"
-			f.Connections, f.Users, f.Channels = server.Connections, server.Users, server.Channels
-		case time.Duration(f.Late)*time.Millisecond > lateAfter:
-			f.Health = "late heartbeat"
-		}
-		if answered {
+		f := figures{Server: server.Server, Health: healthy, Late: newest - server.LastActive}
+		if stats, answered := now[server.Server]; answered {
 			f.count(stats, old[server.Server])
+		} else {
+			f.Connections, f.Users, f.Channels = server.Connections, server.Users, server.Channels
 		}
-		if f.Health != "ok" {
-			r.Problems = append(r.Problems, fmt.Sprintf("%s: %s", f.Server, f.Health))
+		for _, finding := range s.health.Findings {
+			if finding.Subject == server.Server {
+				f.Health = finding.Code
+				break
+			}
 		}
 		r.Servers = append(r.Servers, f)
 		r.Total.add(f)
@@ -162,11 +149,8 @@ func (s sample) read(before sample, order string) reading {
 	if s.users.Distinct != nil { // a user with devices on two instances counts once
 		r.Total.Users = int64(*s.users.Distinct)
 	}
-	if h := s.hooks; h != nil && h.Dead > 0 {
-		r.Problems = append(r.Problems, count(h.Dead, "dead letter")+" of webhooks")
-	}
-	if r.Health = "ok"; len(r.Problems) > 0 {
-		r.Health = "needs attention"
+	for _, finding := range s.health.Findings {
+		r.Problems = append(r.Problems, strings.TrimSpace(finding.Subject+" "+finding.Code))
 	}
 	return r
 }
@@ -242,7 +226,7 @@ func (a *app) top(ctx context.Context, sb *backend.Client, f topFlags) error {
 		switch {
 		case a.screen.Err() != nil:
 			return a.screen.Err()
-		case f.once && r.Health != "ok":
+		case f.once && r.Health == problem:
 			return errDone(exitFailed)
 		case f.once:
 			return nil
@@ -254,7 +238,7 @@ var topHeader = []string{"server", "health", "connections", "users", "channels",
 
 func (f figures) row() []screen.Cell {
 	color := screen.Green
-	if f.Health != "ok" && f.Health != "" {
+	if f.Health != healthy && f.Health != "" {
 		color = screen.Red
 	}
 	return []screen.Cell{

@@ -36,14 +36,14 @@ func TestTop(t *testing.T) {
 		r = reading{}
 		next()
 	}
-	if len(r.Servers) != 1 || r.Servers[0].Health != "ok" || r.Health != "ok" || r.Servers[0].Pushes != r.Total.Pushes || r.Total.Users != 1 {
+	if len(r.Servers) != 1 || r.Servers[0].Health != healthy || r.Health != healthy || r.Servers[0].Pushes != r.Total.Pushes || r.Total.Users != 1 {
 		t.Errorf("%+v", r)
 	}
 	if code := l.interrupt(t); code != exitOK {
 		t.Errorf("%d, %s", code, l.errors())
 	}
 	out := b.ok(t, "top", "--once", "--interval=100ms")
-	if strings.Count(out, "\n") != 2 || !strings.Contains(out, "\ttotal\tok\t1\t1\t1\t") {
+	if strings.Count(out, "\n") != 2 || !strings.Contains(out, "\ttotal\thealthy\t1\t1\t1\t") {
 		t.Errorf("%q", out)
 	}
 	b.steps(t, []step{
@@ -60,7 +60,7 @@ func TestTopUnwell(t *testing.T) {
 	eventually(t, "two servers", func() bool { return strings.Count(one.ok(t, "servers"), "\n") == 2 })
 	two.Signal(t, syscall.SIGSTOP)
 	r := proctest.Run(t, []string{"SWITCHBOARD_URL=" + one.url}, binary, "top", "--once", "--interval=100ms")
-	if r.Code != exitFailed || !strings.Contains(r.Stdout, "\tdoes not answer\t") || !strings.Contains(r.Stderr, ": does not answer\n") {
+	if r.Code != exitFailed || !strings.Contains(r.Stdout, "\tserver_silent\t") || !strings.Contains(r.Stderr, " server_silent\n") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -73,24 +73,24 @@ func TestReading(t *testing.T) {
 	before := sample{at: at, stats: backend.Stats{Servers: []backend.ServerStats{stats("a", 1, 0, 10), stats("b", 1, 0, 500)}}}
 	users := 3
 	now := sample{
-		at: at.Add(2 * time.Second), users: backend.UserPage{Count: 4, Distinct: &users}, hooks: &backend.Webhooks{Dead: 2},
-		servers: []backend.Server{{Server: "b", LastActive: 1000}, {Server: "a", LastActive: 1000 + lateAfter.Milliseconds() + 1}, {Server: "c", LastActive: 1000 + lateAfter.Milliseconds(), Connections: 7}},
+		at: at.Add(2 * time.Second), users: backend.UserPage{Count: 4, Distinct: &users}, health: backend.HealthReport{Status: problem, Findings: []backend.Finding{{Code: "dead_letters"}, {Code: "server_late", Subject: "b"}, {Code: "server_silent", Subject: "c"}}},
+		servers: []backend.Server{{Server: "b", LastActive: 1000}, {Server: "a", LastActive: 7001}, {Server: "c", LastActive: 7000, Connections: 7}},
 		stats:   backend.Stats{Servers: []backend.ServerStats{stats("a", 1, 2000, 30), stats("b", 2, 2000, 4)}},
 	}
 	r := now.read(before, "server")
-	if a := r.Servers[0]; a.Server != "a" || a.Pushes != 10 || a.Deliveries != 20 || a.Health != "ok" {
+	if a := r.Servers[0]; a.Server != "a" || a.Pushes != 10 || a.Deliveries != 20 || a.Health != healthy {
 		t.Errorf("%+v", a)
 	}
-	if b := r.Servers[1]; b.Pushes != 0 || b.Health != "late heartbeat" {
+	if b := r.Servers[1]; b.Pushes != 0 || b.Health != "server_late" {
 		t.Errorf("an instance that was started again: %+v", b)
 	}
-	if c := r.Servers[2]; c.Health != "does not answer" || c.Connections != 7 {
+	if c := r.Servers[2]; c.Health != "server_silent" || c.Connections != 7 {
 		t.Errorf("%+v", c)
 	}
-	if r.Total.Pushes != 10 || r.Total.Connections != 7 || r.Total.Users != 3 || r.Total.Drain.P99 != 30 || r.Health == "ok" {
+	if r.Total.Pushes != 10 || r.Total.Connections != 7 || r.Total.Users != 3 || r.Total.Drain.P99 != 30 || r.Health != problem {
 		t.Errorf("%+v", r.Total)
 	}
-	if got := strings.Join(r.Problems, "; "); got != "b: late heartbeat; c: does not answer; 2 dead letters of webhooks" {
+	if got := strings.Join(r.Problems, "; "); got != "dead_letters; b server_late; c server_silent" {
 		t.Errorf("%s", got)
 	}
 	if r := now.read(before, "connections"); r.Servers[0].Server != "c" {

@@ -15,8 +15,8 @@ import (
 func (a *app) webhooksCommand() *cobra.Command {
 	c := group("webhooks", "Shows events that wait or could not be delivered, and sends these again",
 		"Shows the events for your backend that wait or could not be delivered, and sends the latter again.",
-		a.webhooksDeadCommand(), a.webhooksRetryCommand(), &cobra.Command{
-			Use: "waiting", Short: "Shows how many events wait, and since when", Args: args(0, 0, ""), RunE: a.call(a.webhooksWaiting),
+		a.webhooksDeadCommand(), a.webhooksDropCommand(), a.webhooksRetryCommand(), &cobra.Command{
+			Use: "waiting", Short: "Shows how many events wait, since when, and the last attempt", Args: args(0, 0, ""), RunE: a.call(a.webhooksWaiting),
 		})
 	return c
 }
@@ -28,7 +28,15 @@ func (a *app) webhooksWaiting(ctx context.Context, sb *backend.Client, _ []strin
 	}
 	a.screen.Value(w, func() {
 		a.screen.Pairs("waiting", fmt.Sprint(w.Waiting), "oldest", a.screen.When(w.Oldest, time.Now()),
-			"dead letters", fmt.Sprint(w.Dead), "dropped", fmt.Sprint(w.Dropped))
+			"dead letters", fmt.Sprint(w.Dead), "dropped", fmt.Sprint(w.Dropped),
+			"failed attempts", fmt.Sprint(w.Attempts), "next attempt", a.screen.When(w.RetryAt, time.Now()))
+		if last := w.Last; last != nil {
+			answer := last.Error
+			if last.Status > 0 {
+				answer = fmt.Sprint(last.Status)
+			}
+			a.screen.Pairs("last attempt", a.screen.When(last.At, time.Now()), "last answer", answer)
+		}
 		for _, e := range w.Endpoints {
 			a.screen.Pairs("endpoint", e.URL, "events", strings.Join(e.Events, " "))
 		}
@@ -65,13 +73,35 @@ func (a *app) webhooksDeadCommand() *cobra.Command {
 
 func (a *app) webhooksRetryCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "retry", Short: "Sends all events again that could not be delivered", Args: args(0, 0, ""),
-		RunE: a.call(func(ctx context.Context, sb *backend.Client, _ []string) error {
-			n, err := sb.RetryDeadLetters(ctx)
+		Use: "retry [EVENT]", Short: "Sends all events again that could not be delivered, or one",
+		Long: "Sends all events again that could not be delivered, or the one with the id EVENT, which `webhooks dead` shows.",
+		Args: args(0, 1, "the id of an event"),
+		RunE: a.call(func(ctx context.Context, sb *backend.Client, names []string) (err error) {
+			n := 1
+			if len(names) > 0 {
+				err = sb.RetryDeadLetter(ctx, names[0])
+			} else {
+				n, err = sb.RetryDeadLetters(ctx)
+			}
 			if err != nil {
 				return err
 			}
 			a.screen.Value(map[string]int{"retried": n}, func() { a.screen.Text("%s queued again", count(n, "event")) })
+			return nil
+		}),
+	}
+}
+
+func (a *app) webhooksDropCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "drop EVENT", Short: "Drops one event that could not be delivered",
+		Long: "Drops the event with the id EVENT, which `webhooks dead` shows. It is never sent.",
+		Args: args(1, 1, "the id of an event"),
+		RunE: a.call(func(ctx context.Context, sb *backend.Client, names []string) error {
+			if err := sb.DropDeadLetter(ctx, names[0]); err != nil {
+				return err
+			}
+			a.screen.Value(map[string]int{"dropped": 1}, func() { a.screen.Text("1 event dropped") })
 			return nil
 		}),
 	}

@@ -9,6 +9,7 @@ import (
 
 	"switchboard/broker/api"
 	"switchboard/events"
+	"switchboard/internal/wire"
 	"switchboard/registry"
 )
 
@@ -46,8 +47,15 @@ func withoutSecrets(text string) string {
 func (i *Inspector) Backlog(ctx context.Context) (api.Backlog, error) {
 	b, err := events.ReadBacklog(ctx, i.store)
 	answer := api.Backlog{Waiting: b.Waiting, Dead: b.Dead, Dropped: b.Dropped, Endpoints: []api.Receiver{i.receiver}}
+	answer.Attempts = b.Attempts
 	if !b.Oldest.IsZero() {
 		answer.Oldest = b.Oldest.UnixMilli()
+	}
+	if !b.RetryAt.IsZero() {
+		answer.RetryAt = b.RetryAt.UnixMilli()
+	}
+	if last := b.Answer; !last.At.IsZero() {
+		answer.Last = &api.Attempt{At: last.At.UnixMilli(), Status: last.Status, Error: last.Error}
 	}
 	return answer, err
 }
@@ -70,3 +78,12 @@ func (i *Inspector) DeadLetters(ctx context.Context, cursor string, limit int) (
 
 // Retry implements [api.Webhooks].
 func (i *Inspector) Retry(ctx context.Context) (int, error) { return events.RequeueAll(ctx, i.store) }
+
+// Change implements [api.Webhooks].
+func (i *Inspector) Change(ctx context.Context, event string, retry bool) (bool, error) {
+	found, err := events.ChangeLetter(ctx, i.store, event, retry)
+	if errors.Is(err, events.ErrFull) {
+		err = wire.Errorf(wire.Unavailable, "the list of events that wait is full")
+	}
+	return found, err
+}

@@ -12,7 +12,7 @@
 -- ARGV[7] limit of the dead letters, events
 -- ARGV[8] limit of the dead letters, bytes
 -- ARGV[9] retention, ms
--- ARGV[10] the endpoint's answer to the last attempt, empty for none: the status, a space, and an error
+-- ARGV[10] the last answer of the endpoint: <status> <error>, empty for none
 -- returns the number of events moved; -1 if another process has leased the outbox since
 -- cost O(events moved)
 

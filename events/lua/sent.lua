@@ -5,7 +5,7 @@
 -- ARGV[1] fencing token of the lease
 -- ARGV[2] highest sequence number of the events to remove
 -- ARGV[3] remaining duration of the lease, ms; 0 ends it
--- ARGV[4] the endpoint's answer to the last attempt, empty for none: the status, a space, and an error
+-- ARGV[4] the last answer of the endpoint: <status> <error>, empty for none
 -- returns the number of events removed; -1 if another process has leased the outbox since
 -- cost O(events removed)
 

@@ -58,6 +58,9 @@ const calls: Omit<Calls<Backend>, "call"> = {
   webhooks: [[]],
   deadLetters: [[page]],
   retryDeadLetters: [[]],
+  retryDeadLetter: [["1-2"]],
+  dropDeadLetter: [["1-2"]],
+  health: [[]],
   notify: [[{ channels: ["c"], clients: ["c"] }]],
   reply: [["c", 1, null]],
 };

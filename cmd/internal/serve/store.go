@@ -12,6 +12,7 @@ import (
 	"switchboard/events"
 	"switchboard/internal/redispipe"
 	"switchboard/janitor"
+	"switchboard/janitor/heartbeat"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -55,6 +56,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	queueOptions := settings.Queue()
 	queueOptions.Replaced = redis.Watch.Replaced
 	opts.Store.Queue = queue.NewRedis(redis.Pipe, queueOptions)
+	opts.Store.Janitors, opts.Store.Memory = heartbeat.NewRedis(redis.Pipe, settings.Prefix).List, redis.Memory
 	opts.Store.Shared, opts.Store.Changed, opts.Store.Epoch = true, redis.Watch.Changed(), redis.Watch.Epoch
 	return store{run: redis.AwaitCheck, close: func() { _ = redis.Close() }, pipe: redis.Pipe, events: setup.Recorder(settings.Webhooks, eventStore)}, nil
 }

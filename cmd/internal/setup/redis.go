@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/health"
 	"switchboard/configs"
 	"switchboard/internal/latency"
 	"switchboard/internal/redispipe"
@@ -101,6 +102,16 @@ func (r *Redis) AwaitCheck(ctx context.Context) error {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// Memory returns the memory of all masters.
+func (r *Redis) Memory(ctx context.Context) ([]health.Memory, error) {
+	list, err := redisurl.ReadMemory(ctx, r.client)
+	memory := make([]health.Memory, len(list))
+	for i, m := range list {
+		memory[i] = health.Memory(m)
+	}
+	return memory, err
 }
 
 // redisMetrics returns a function for redispipe.Options.Observe.

@@ -2,7 +2,7 @@ import { type ApiOptions, type Call } from "../api.cjs";
 import type { Json, JsonInput } from "../wire.cjs";
 import type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo } from "./answers.cjs";
 import { Kit } from "./kit.cjs";
-import type { CheckQuery, DeadLetter, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.cjs";
+import type { CheckQuery, DeadLetter, HealthReport, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.cjs";
 import type { Push, PushAnswer, PushError } from "./push.cjs";
 export interface BackendOptions extends ApiOptions {
     /** For how long a call that is safe to repeat is repeated, in ms. Absent: 10,000. */
@@ -120,6 +120,12 @@ export declare class Backend {
     retryDeadLetters(): Promise<{
         retried: number;
     }>;
+    /** Sends one dead letter again. The key needs the scope admin. */
+    retryDeadLetter(event: string): Promise<void>;
+    /** Drops one dead letter: its event is never sent. The key needs the scope admin. */
+    dropDeadLetter(event: string): Promise<void>;
+    /** What needs the attention of an operator, on all instances and in Redis. */
+    health(): Promise<HealthReport>;
     /** Says that your backend has written messages to the queues of these in Redis. */
     notify(queues: {
         channels?: string[];

@@ -487,6 +487,18 @@ var Backend = class {
   retryDeadLetters() {
     return this.call("POST", "/v1/webhooks/dead/retry");
   }
+  /** Sends one dead letter again. The key needs the scope admin. */
+  async retryDeadLetter(event) {
+    await this.call("POST", `/v1/webhooks/dead/${encodeURIComponent(event)}/retry`);
+  }
+  /** Drops one dead letter: its event is never sent. The key needs the scope admin. */
+  async dropDeadLetter(event) {
+    await this.call("DELETE", `/v1/webhooks/dead/${encodeURIComponent(event)}`);
+  }
+  /** What needs the attention of an operator, on all instances and in Redis. */
+  health() {
+    return this.call("GET", "/v1/health");
+  }
   /** Says that your backend has written messages to the queues of these in Redis. */
   async notify(queues) {
     await this.call("POST", "/v1/notify", { body: queues });

@@ -44,6 +44,9 @@ export interface ServerStats {
     drain: Duration;
     /** Memory in bytes. */
     rss: number;
+    max_connections?: number;
+    /** When the first certificate of its ports ends, in ms since 1970. */
+    certificate_ends?: number;
 }
 /** Messages that wait for a client, the oldest first. */
 export interface QueuePage {
@@ -68,6 +71,34 @@ export interface WebhooksInfo {
         url: string;
         events: string[];
     }[];
+    /** Failed attempts since the last successful one. */
+    attempts: number;
+    /** The next attempt after a failed one, in ms since 1970. */
+    retry_at?: number;
+    /** The last attempt: the status of the answer (200 for every 2xx), or why there was none. */
+    last?: {
+        at: number;
+        status?: number;
+        error?: string;
+    };
+}
+/** What needs the attention of an operator. */
+export interface HealthReport {
+    status: "healthy" | "warning" | "problem";
+    at: number;
+    /** The most urgent first. */
+    findings: Finding[];
+}
+export interface Finding {
+    level: "problem" | "warning";
+    /** One of the codes in docs/operations.md. */
+    code: string;
+    /** The server, janitor, Redis or URL that it is about. */
+    subject?: string;
+    /** When it happened, or will happen, in ms since 1970. */
+    at?: number;
+    message: string;
+    remedy: string;
 }
 /** An event that is no longer sent. */
 export interface DeadLetter {

@@ -13,7 +13,16 @@ import type {
   UserInfo,
 } from "./answers.js";
 import { Kit } from "./kit.js";
-import type { CheckQuery, DeadLetter, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.js";
+import type {
+  CheckQuery,
+  DeadLetter,
+  HealthReport,
+  QueuePage,
+  Rights,
+  SelfInfo,
+  ServerStats,
+  WebhooksInfo,
+} from "./operator.js";
 import type { Push, PushAnswer, PushError } from "./push.js";
 import { repeats } from "./repeats.js";
 
@@ -168,6 +177,21 @@ export class Backend {
   /** Sends the dead letters again. The key needs the scope admin. */
   retryDeadLetters(): Promise<{ retried: number }> {
     return this.call("POST", "/v1/webhooks/dead/retry");
+  }
+
+  /** Sends one dead letter again. The key needs the scope admin. */
+  async retryDeadLetter(event: string): Promise<void> {
+    await this.call("POST", `/v1/webhooks/dead/${encodeURIComponent(event)}/retry`);
+  }
+
+  /** Drops one dead letter: its event is never sent. The key needs the scope admin. */
+  async dropDeadLetter(event: string): Promise<void> {
+    await this.call("DELETE", `/v1/webhooks/dead/${encodeURIComponent(event)}`);
+  }
+
+  /** What needs the attention of an operator, on all instances and in Redis. */
+  health(): Promise<HealthReport> {
+    return this.call("GET", "/v1/health");
   }
 
   /** Says that your backend has written messages to the queues of these in Redis. */

@@ -20,6 +20,8 @@ export type {
   CheckQuery,
   DeadLetter,
   Duration,
+  Finding,
+  HealthReport,
   QueuePage,
   Rights,
   Scope,

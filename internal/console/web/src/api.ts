@@ -107,6 +107,8 @@ export const get = <T>(path: string, options?: CallOptions) => call<T>("GET", pa
 export const post = <T>(path: string, body: unknown = {}, options?: CallOptions) =>
   call<T>("POST", path, { ...options, body });
 
+export const del = <T>(path: string) => call<T>("DELETE", path);
+
 /** path joins the segments of a path and escapes each of them. */
 export const path = (...segments: string[]) => "/v1/" + segments.map(encodeURIComponent).join("/");
 

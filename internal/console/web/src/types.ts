@@ -5,6 +5,8 @@ import type { Scope, ServerStats } from "../../../../client/js/dist/server/opera
 
 export type {
   Duration as Latency,
+  Finding,
+  HealthReport,
   Scope,
   ServerStats,
   WebhooksInfo as Webhooks,

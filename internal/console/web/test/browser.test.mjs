@@ -358,7 +358,7 @@ test("every page fits a phone, in both color schemes", async () => {
     boards: "chess",
     "boards/chess": "1,500",
     accounts: "amy@example.com",
-    scenes: "Which world?",
+    scenes: "Town",
     "scenes/town": "Avatars",
     nowhere: "This console has no such page.",
   };
@@ -420,6 +420,31 @@ test("a check names the rule", () =>
     },
     { key: KEY_READ },
   ));
+
+test("one dead letter is sent again, and one is dropped; the overview knows them", async () => {
+  accepts = false;
+  const clients = [];
+  for (const user of ["eve", "finn"]) clients.push(await openClient({ user, client: "phone", channels: [] }));
+  await inPage(
+    async (page) => {
+      await openPage(page, "webhooks");
+      await page.getByText("user_online finn").click();
+      await page.getByText("410").first().waitFor(); // the last answer
+      await page.getByRole("button", { name: "Drop", exact: true }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Drop" }).click();
+      await page.getByText("user_online finn").waitFor({ state: "detached" });
+      await openPage(page, "");
+      await page.getByText("dead_letters").waitFor();
+      accepts = true;
+      await openPage(page, "webhooks");
+      await page.getByText("user_online eve").click();
+      await page.getByRole("button", { name: "Send again" }).click();
+      await page.getByText("user_online eve").waitFor({ state: "detached" });
+    },
+    { key: KEY_ADMIN },
+  );
+  for (const client of clients) client.close();
+});
 
 test("dead letters are shown and sent again", async () => {
   accepts = false;

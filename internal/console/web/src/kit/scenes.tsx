@@ -9,13 +9,12 @@ import type { Scene, SceneCard } from "./types";
 
 const storageName = "switchboard-world";
 
-/** Scenes lists the scenes of a world; worlds are not listed anywhere. */
+/** Scenes lists the scenes of all worlds, or of one. */
 export function Scenes() {
   const [world, setWorld] = useState(sessionStorage.getItem(storageName) ?? "");
   const asked = useDelayed(world.trim(), 400);
   const { data, error } = useLoad(
     async (signal) => {
-      if (!asked) return undefined;
       sessionStorage.setItem(storageName, asked);
       return get<{ scenes: SceneCard[]; cursor?: string }>("/v1/scenes" + query({ world: asked, limit: 100 }), {
         signal,
@@ -30,29 +29,22 @@ export function Scenes() {
         <input
           type="search"
           aria-label="World"
-          placeholder="Name of a world"
+          placeholder="All worlds"
           value={world}
           onInput={(e) => setWorld(e.currentTarget.value)}
         />
       </form>
       <Problem error={error} />
-      {!asked && (
-        <Card>
-          <Empty title="Which world?">
-            Type its name above: it is the member <code>world</code> of your scenes.
-          </Empty>
-        </Card>
-      )}
-      {asked && !data && !error && <Loading />}
+      {!data && !error && <Loading />}
       {data && (
         <Card flush>
           {data.scenes.length === 0 && (
-            <Empty title="This world has no scene.">
+            <Empty title={asked ? "This world has no scene." : "There is no scene."}>
               Your backend makes scenes with <code>POST /v1/scenes</code>.
             </Empty>
           )}
           {data.scenes.length > 0 && (
-            <Table caption="Scenes" columns={["Scene", "Status", "+Avatars", "Time?"]}>
+            <Table caption="Scenes" columns={["Scene", "World", "Status", "+Avatars", "Time?"]}>
               {data.scenes.map((s) => (
                 <tr key={s.id}>
                   <th scope="row">
@@ -61,6 +53,7 @@ export function Scenes() {
                     </a>
                     <span class="under mono">{s.id}</span>
                   </th>
+                  <td class="mono">{s.world}</td>
                   <td>
                     <Badge tone={s.status === "open" ? "good" : "plain"}>{s.status}</Badge>
                   </td>

@@ -129,7 +129,7 @@ function Answer({ check }: { check: Check }) {
   const items: Fact[] = [
     ["User", check.user ?? "none"],
     ["Channel", <a href={link("channels", check.channel)}>{check.channel}</a>],
-    ["Namespace", check.rule ?? "none: the channel is closed"],
+    ["Namespace", check.rule ?? "none"],
   ];
   if (check.client) items.splice(1, 0, ["Only the client", check.client]);
   if (check.expires) items.push(["Token ends", <At ms={check.expires} />]);

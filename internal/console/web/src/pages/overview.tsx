@@ -1,23 +1,27 @@
 import { Chart } from "../parts/chart";
-import { Badge, Card, Empty, Facts, Loading, Page, Problem, Table } from "../parts/ui";
+import { get } from "../api";
+import { Badge, Card, Empty, Facts, Loading, Page, Problem, Table, When } from "../parts/ui";
 import { bytes, compact, count, duration, latency, moment, plural, rate } from "../format";
-import { useNow } from "../hooks";
+import { useLoad, useNow } from "../hooks";
 import { link } from "../router";
 import { type Seen, useSamples } from "../samples";
 import { useSession } from "../session";
+import type { HealthReport } from "../types";
 
 const late = 6000; // ms without a heartbeat that are worth a warning; they come every 2 s
 
 /** Overview shows the instances, and graphs of what they do. */
 export function Overview() {
-  const { series, servers, partial, error, skew, ready } = useSamples();
+  const { series, servers, error, skew, ready } = useSamples();
+  const health = useLoad((signal) => get<HealthReport>("/v1/health", { signal }), [], 5000);
   const now = useNow() + skew;
   const alive = servers.filter((s) => s.alive);
   const sum = (of: (s: Seen) => number | undefined) => alive.reduce((n, s) => n + (of(s) ?? 0), 0);
   const connections = sum((s) => s.stats?.connections ?? s.connections);
   return (
-    <Page title="Overview" about={ready ? <Health servers={servers} now={now} partial={partial} /> : undefined}>
-      <Problem error={error} />
+    <Page title="Overview" about={health.data && <Verdict report={health.data} />}>
+      <Problem error={error ?? health.error} />
+      {health.data && <Findings report={health.data} />}
       {!ready && !error && <Loading />}
       {ready && (
         <>
@@ -103,35 +107,54 @@ export function Overview() {
 const compactAbove = (n: number) => (n >= 100_000 ? compact(n) : count(n));
 const rateAxis = (n: number) => (n >= 100_000 ? compact(n) : rate(n));
 
-/** Health says in one sentence whether something needs attention. */
-function Health({ servers, now, partial }: { servers: Seen[]; now: number; partial: boolean }) {
-  const { self } = useSession();
-  const alive = servers.filter((s) => s.alive);
-  const dead = servers.length - alive.length;
-  const silent = alive.filter((s) => now - s.last_active > late).length;
-  const store = self.redis ? "on Redis" : "in memory";
-  if (dead > 0)
+const tones = { problem: "bad", warning: "warn" } as const;
+
+/** Verdict says in one sentence whether something needs attention. */
+function Verdict({ report }: { report: HealthReport }) {
+  const problems = report.findings.filter((f) => f.level === "problem").length;
+  if (problems > 0)
     return (
       <>
-        <Badge tone="bad">attention</Badge> {plural(dead, "instance")} gone, {plural(alive.length, "instance")} left
+        <Badge tone="bad">attention</Badge> {plural(problems, "problem")}
       </>
     );
-  if (silent > 0)
+  if (report.findings.length > 0)
     return (
       <>
-        <Badge tone="warn">attention</Badge> {plural(silent, "instance")} without a heartbeat
-      </>
-    );
-  if (partial)
-    return (
-      <>
-        <Badge tone="warn">attention</Badge> An instance does not answer the others; its numbers are missing
+        <Badge tone="warn">warning</Badge> {plural(report.findings.length, "thing")} to look at
       </>
     );
   return (
     <>
-      <Badge tone="good">healthy</Badge> {plural(alive.length, "instance")} {store}, every heartbeat on time
+      <Badge tone="good">healthy</Badge> Nothing needs attention
     </>
+  );
+}
+
+/** Findings lists what needs attention. The broker finds it in the store and on all instances. */
+function Findings({ report }: { report: HealthReport }) {
+  if (report.findings.length === 0) return null;
+  return (
+    <Card title="Needs attention" flush>
+      <Table caption="Findings" columns={["Level", "About", "What", "When?"]}>
+        {report.findings.map((f) => (
+          <tr key={f.code + " " + f.subject}>
+            <td>
+              <Badge tone={tones[f.level]}>{f.level}</Badge>
+            </td>
+            <th scope="row">
+              {f.subject || "all"}
+              <span class="under">{f.code}</span>
+            </th>
+            <td>
+              {f.message}
+              <span class="under">{f.remedy}</span>
+            </td>
+            <td class="wide">{f.at ? <When at={f.at} /> : "–"}</td>
+          </tr>
+        ))}
+      </Table>
+    </Card>
   );
 }
 

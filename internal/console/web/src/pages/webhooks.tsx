@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import { get, post, query } from "../api";
+import { del, get, post, query } from "../api";
 import { count, json, plural } from "../format";
 import { useAction, useLoad } from "../hooks";
 import { Entry } from "../parts/messages";
-import { Ago, Badge, Card, Code, Confirm, Empty, Facts, Loading, Page, Problem } from "../parts/ui";
+import { Ago, Badge, Card, Code, Confirm, Empty, Facts, Loading, Page, Problem, When } from "../parts/ui";
 import { useSession } from "../session";
 import type { DeadLetter, DeadLetters, Webhooks } from "../types";
 
@@ -59,10 +59,13 @@ function Configured() {
   const state = useLoad((signal) => get<Webhooks>("/v1/webhooks", { signal }), [], 3000);
   const dead = useLoad((signal) => loadLetters(most, signal), [most], 5000);
   const retry = useAction<{ retried: number }>();
-  const retryAll = async () => {
-    await retry.run(() => post("/v1/webhooks/dead/retry"));
+  const reload = () => {
     state.reload();
     dead.reload();
+  };
+  const retryAll = async () => {
+    await retry.run(() => post("/v1/webhooks/dead/retry"));
+    reload();
   };
   const { data } = state;
   return (
@@ -82,13 +85,7 @@ function Configured() {
         )
       }
     >
-      <Problem
-        error={state.error ?? dead.error ?? retry.error}
-        retry={() => {
-          state.reload();
-          dead.reload();
-        }}
-      />
+      <Problem error={state.error ?? dead.error ?? retry.error} retry={reload} />
       <p role="status" class="soft">
         {retry.result && `${plural(retry.result.retried, "event waits", "events wait")} again.`}
       </p>
@@ -100,6 +97,9 @@ function Configured() {
             ["Oldest waits since", data.oldest ? <Ago at={data.oldest} /> : "–"],
             ["Dead letters", count(data.dead)],
             ["Dropped", count(data.dropped)],
+            ["Failed attempts", count(data.attempts)],
+            ["Next attempt", data.retry_at ? <When at={data.retry_at} /> : "–"],
+            ["Last answer", data.last ? <LastAnswer last={data.last} /> : "–"],
           ]}
         />
       )}
@@ -123,7 +123,7 @@ function Configured() {
         )}
         <div class="tail">
           {dead.data?.letters.map((l) => (
-            <Letter key={l.id} letter={l} />
+            <Letter key={l.id} letter={l} changed={reload} />
           ))}
         </div>
         {dead.data?.cursor && (
@@ -139,7 +139,13 @@ function Configured() {
   );
 }
 
-function Verdict({ webhooks: { waiting, dead, oldest } }: { webhooks: Webhooks }) {
+function Verdict({ webhooks: { waiting, dead, oldest, attempts } }: { webhooks: Webhooks }) {
+  if (attempts > 0)
+    return (
+      <>
+        <Badge tone="bad">attention</Badge> Your backend does not accept events
+      </>
+    );
   if (dead > 0)
     return (
       <>
@@ -159,7 +165,23 @@ function Verdict({ webhooks: { waiting, dead, oldest } }: { webhooks: Webhooks }
   );
 }
 
-function Letter({ letter: { id, reason, at, event } }: { letter: DeadLetter }) {
+/** LastAnswer shows what the backend answered to the last attempt. */
+function LastAnswer({ last }: { last: NonNullable<Webhooks["last"]> }) {
+  return (
+    <>
+      {last.status ?? last.error ?? "none"} <Ago at={last.at} />
+    </>
+  );
+}
+
+function Letter({ letter: { id, reason, at, event }, changed }: { letter: DeadLetter; changed: () => void }) {
+  const { may } = useSession();
+  const action = useAction<unknown>();
+  const run = async (call: () => Promise<unknown>) => {
+    await action.run(call);
+    changed();
+  };
+  const path = "/v1/webhooks/dead/" + encodeURIComponent(id ?? "");
   return (
     <Entry at={at} badge={<Badge tone="bad">{reason}</Badge>} summary={`${event.type} ${subjectOf(event)}`}>
       {() => (
@@ -170,6 +192,25 @@ function Letter({ letter: { id, reason, at, event } }: { letter: DeadLetter }) {
           <pre class="mono" tabIndex={0}>
             {json(event, 2)}
           </pre>
+          <Problem error={action.error} />
+          {may("admin") && id && (
+            <div class="actions">
+              <button
+                type="button"
+                class="button"
+                disabled={action.busy}
+                onClick={() => void run(() => post(path + "/retry"))}
+              >
+                Send again
+              </button>
+              <Confirm
+                label="Drop"
+                busy={action.busy}
+                onConfirm={() => void run(() => del(path))}
+                question="Your backend never receives this event."
+              />
+            </div>
+          )}
         </>
       )}
     </Entry>

@@ -110,7 +110,7 @@ function options(
       x: { range: (_plot, min, max) => [max - Math.min(longest, Math.max(shortest, max - min)), max] },
       y: decades
         ? { distr: 3, range: (_plot, min, max) => decadesAround(min ?? 0.001, max ?? 0.01) }
-        : { range: (_plot, _min, max) => [0, Math.max(max * 1.15, Number.MIN_VALUE)] },
+        : { range: (_plot, _min, max) => [0, max > 0 ? max * 1.15 : 1] },
     },
     axes: [
       {
@@ -160,7 +160,10 @@ function decadesAround(min: number, max: number): [number, number] {
   return [10 ** low, 10 ** Math.max(low + 1, Math.ceil(Math.log10(max)))];
 }
 
-function powersOfTen(min: number, max: number): number[] {
+/** powersOfTen returns up to five powers of ten: more labels would overlap. */
+export function powersOfTen(min: number, max: number): number[] {
   const low = Math.round(Math.log10(min));
-  return Array.from({ length: Math.round(Math.log10(max)) - low + 1 }, (_, i) => 10 ** (low + i));
+  const decades = Math.round(Math.log10(max)) - low;
+  const step = Math.max(1, Math.ceil(decades / 4));
+  return Array.from({ length: Math.floor(decades / step) + 1 }, (_, i) => 10 ** (low + i * step));
 }

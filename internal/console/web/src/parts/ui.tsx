@@ -178,6 +178,16 @@ export function Ago({ at, now }: { at: number; now?: number }) {
   );
 }
 
+/** When shows how long ago a moment was, or in how long it will be. */
+export function When({ at }: { at: number }) {
+  const now = useNow();
+  return (
+    <time dateTime={new Date(at).toISOString()} title={moment(at)}>
+      {at > now ? `in ${duration(at - now)}` : `${duration(now - at)} ago`}
+    </time>
+  );
+}
+
 export const At = ({ ms }: { ms: number }) => (
   <time dateTime={new Date(ms).toISOString()} title={moment(ms)}>
     {time(ms)}
