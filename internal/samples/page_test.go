@@ -13,9 +13,18 @@ var update = flag.Bool("update", false, "write the programs to the page")
 // quoted matches a block of the page that shows a program: its first lines name the file.
 var quoted = regexp.MustCompile("(?m)^```[a-z]+\n((?:<\\?php\n)?(?:#|//) (\\w+\\.\\w+)\n(?:.*\n)*?)```$")
 
-// TestPage: the page for other languages shows the whole text of all programs.
+// TestPage: the pages show the whole text of all programs.
 func TestPage(t *testing.T) {
-	const page = "../../docs/guides/languages.md"
+	var files []string
+	for _, l := range languages {
+		files = append(files, l.push, l.issueToken, l.webhook)
+	}
+	checkPage(t, "../../docs/guides/languages.md", files)
+	checkPage(t, "../../docs/guides/generate.md", []string{"push.ts"})
+}
+
+func checkPage(t *testing.T, page string, files []string) {
+	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -38,17 +47,15 @@ func TestPage(t *testing.T) {
 		}
 		return
 	}
-	for _, l := range languages {
-		for _, file := range []string{l.push, l.issueToken, l.webhook} {
-			program, err := os.ReadFile(filepath.Join(samples, file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if shown[file] != string(program) {
-				t.Errorf("the page does not show %s as it is: go test ./internal/samples -run TestPage -update", file)
-			}
-			delete(shown, file)
+	for _, file := range files {
+		program, err := os.ReadFile(filepath.Join(samples, file))
+		if err != nil {
+			t.Fatal(err)
 		}
+		if shown[file] != string(program) {
+			t.Errorf("%s does not show %s as it is: go test ./internal/samples -run TestPage -update", page, file)
+		}
+		delete(shown, file)
 	}
 	if len(shown) > 0 {
 		t.Errorf("no test runs %v", shown)

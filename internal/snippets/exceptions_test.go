@@ -10,16 +10,17 @@ import (
 
 // exceptions lists blocks that are not run, by page and first line, with the reason.
 var exceptions = map[string]string{
-	`docs/access.md: {"ready":false,"reason":"a message could not be stored","step":"store"}`:       "broker: TestReadyNamesTheStep compares this answer",
-	"README.md: mkdir ../app && cd ../app":                                                          "TestOutside runs it",
-	"README.md: // main.go":                                                                         "TestOutside compiles and runs it",
-	"README.md: go mod tidy":                                                                        "TestOutside runs it",
-	"CONTRIBUTING.md: make test":                                                                    "runs this test",
-	"CONTRIBUTING.md: go test ./queue/...":                                                          "runs tests",
-	"CONTRIBUTING.md: go test ./configs -run TestPage -update":                                      "writes pages that tests of these packages compare",
-	"docs/operations.md: # prometheus.yml":                                                          "a configuration of Prometheus; promtool checks the rules",
-	"docs/operations.md: redis-cli -h redis-0 --rdb /backup/redis-0-$(date -u +%Y%m%dT%H%M%SZ).rdb": "needs the operator's Redis",
-	"docs/console.md: npm ci --prefix internal/console/web":                                         "builds the console; its own test does that",
+	`docs/access.md: {"ready":false,"reason":"a message could not be stored","step":"store"}`: "broker: TestReadyNamesTheStep compares this answer",
+	"README.md: mkdir ../app && cd ../app":                                                    "TestOutside runs it",
+	"README.md: // main.go":                                                                   "TestOutside compiles and runs it",
+	"README.md: go mod tidy":                                                                  "TestOutside runs it",
+	"CONTRIBUTING.md: make test":                                                              "runs this test",
+	"CONTRIBUTING.md: go test ./queue/...":                                                    "runs tests",
+	"CONTRIBUTING.md: go test ./configs -run TestPage -update":                                "writes pages that tests of these packages compare",
+	"docs/guides/generate.md: npm install openapi-typescript@7 openapi-fetch@0 typescript@5 @types/node@24": "internal/samples: TestGenerated",
+	"docs/operations.md: # prometheus.yml": "a configuration of Prometheus; promtool checks the rules",
+	"docs/operations.md: redis-cli -h redis-0 --rdb /backup/redis-0-$(date -u +%Y%m%dT%H%M%SZ).rdb":                                            "needs the operator's Redis",
+	"docs/console.md: npm ci --prefix internal/console/web":                                                                                    "builds the console; its own test does that",
 	`docs/access.md: q='{"hook":"subscribe","client":"bob/phone","user":"bob","address":"192.0.2.7:51312","channel":"staff:1"}' t=$(date +%s)`: "asks the backend above, which broker/hook runs",
 }
 
@@ -35,6 +36,7 @@ var tested = map[string]string{
 	"docs/holds.md sh":                      "kit/hold: TestDocCommands",
 	"docs/guides/deploy.md sh":              "deploy: the tests build the image and the packages, and run Compose and Helm",
 	"docs/webhooks.md js":                   "webhook: TestNodeExample",
+	"docs/guides/generate.md ts":            "internal/samples: TestGenerated",
 	"docs/guides/languages.md sh":           "internal/samples runs the programs",
 	"docs/guides/languages.md php":          "internal/samples: TestPush, TestIssueToken and TestWebhook",
 	"docs/guides/languages.md python":       "internal/samples: TestPush, TestIssueToken and TestWebhook",

@@ -2,8 +2,11 @@ package spec_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,6 +49,36 @@ func checkFormat(t *testing.T, d *document, file string) {
 func TestOpenAPIFormat(t *testing.T) { checkFormat(t, parse(t, spec.OpenAPI(), false), openAPISchema) }
 func TestAsyncAPIFormat(t *testing.T) {
 	checkFormat(t, parse(t, spec.AsyncAPI(), false), asyncAPISchema)
+}
+
+// TestGenerators: generators make useful types of all schemas. An integer without a format gets 32
+// bits in many languages, too few for an id. Beside properties, alternatives that only require
+// members become alternatives without a type; in an allOf they change nothing. An object without
+// properties and without additionalProperties becomes an empty one.
+func TestGenerators(t *testing.T) {
+	integers := 0
+	parse(t, spec.OpenAPI(), false).walk(func(p pointer, o object) {
+		if typ := fmt.Sprint(o["type"]); typ == "integer" || typ == "[integer null]" {
+			integers++
+			var most float64 = math.MaxInt64
+			if text, found := o["maximum"]; found {
+				most, _ = strconv.ParseFloat(fmt.Sprint(text), 64)
+			}
+			if wide := most > math.MaxInt32; wide != (o["format"] == "int64") {
+				t.Errorf("%s: the format is %v, the maximum %v", p, o["format"], o["maximum"])
+			}
+		}
+		properties, more, none := o["properties"], o["additionalProperties"], o["maxProperties"]
+		if properties != nil && (o["oneOf"] != nil || o["anyOf"] != nil) {
+			t.Errorf("%s: alternatives beside properties belong in an allOf", p)
+		}
+		if o["type"] == "object" && properties == nil && more == nil && none == nil {
+			t.Errorf("%s: an object without properties needs additionalProperties", p)
+		}
+	})
+	if integers < 100 {
+		t.Errorf("only %d integers are checked", integers)
+	}
 }
 
 // TestReferences follows every $ref of both documents, and finds components that nothing refers to.
