@@ -84,7 +84,7 @@ func startBroker(t *testing.T) broker.Addrs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespaces, err := namespace.New([]namespace.Rule{{Name: "chat:*", Subscribe: grant, Publish: grant}})
+	namespaces, err := namespace.New([]namespace.Rule{{Name: "chat:*", Subscribe: grant, Publish: grant}, {Name: "news"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,10 +32,10 @@ func TestTroubleshooting(t *testing.T) {
 	}
 	var sources strings.Builder
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && d.Name() == "node_modules" {
+		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == "dist") {
 			return filepath.SkipDir
 		}
-		if filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "_test.go") {
+		if err == nil && filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "_test.go") {
 			text, err := os.ReadFile(path)
 			sources.Write(text)
 			return err
