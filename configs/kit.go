@@ -35,9 +35,9 @@ type Accounts struct {
 }
 
 var kitGroup = group{"The kit (docs/kit.md)", []spec{
-	kitSection[room.Options]("kit.rooms", "rooms: {modes: {NAME: {capacity: N, grace: DURATION, reserve: DURATION,\nempty_life: DURATION, finished_life: DURATION, finished_empty_life: DURATION,\nhistory_age: DURATION, members_only: true, fields: as in a namespace}}}"),
+	kitSection[room.Options]("kit.rooms", "rooms: {modes: {NAME: {capacity: N, grace: DURATION, reserve: DURATION,\nempty_life: DURATION, finished_life: DURATION, finished_empty_life: DURATION,\nhistory_age: DURATION, members_only: true, fields: as in a namespace}}, per_user: N}"),
 	kitSection[hold.Options]("kit.holds", "seats and units: {hold_time: DURATION, max_life: DURATION, per_user: N,\nremember: DURATION, remembered: N, read: WHO, methods: [METHOD, ...]}"),
-	kitSection[board.Options]("kit.boards", "leaderboards: {boards: {NAME or PREFIX*: {order: desc or asc, mode: best or set or add,\nentries: N, season: CRON, keep: N, read: WHO, submit: true}},\noperation_ttl: DURATION}"),
+	kitSection[board.Options]("kit.boards", "leaderboards: {boards: {NAME or PREFIX*: {order: desc or asc, mode: best or set or add,\nentries: N, season: CRON, keep: N, read: WHO, submit: true, life: DURATION}},\noperation_ttl: DURATION, per_user: N}"),
 	kitSection[Accounts]("kit.accounts", "accounts: {signing_key: SECRET, signing_key_file: PATH, redis: URL, issuer: TEXT,\naudience: TEXT, token_life: DURATION, renewal_life: DURATION, logins: N, guests: true,\nmin_password: BYTES, iterations: N, name_rate: N, address_rate: N, register_rate: N,\ncall_rate: N, durable: true}. The key is by default the first secret of auth.hs256_secret"),
 	kitSection[account.SessionOptions]("kit.sessions", "a document for each user: {ttl: DURATION, durable: true}"),
 	kitSection[scene.Options]("kit.scenes", "avatars and scenes: {capacity: N, per_user: N, read: WHO, publish: WHO, presence: WHO,\nfields: [NAME, ...], field_bytes: BYTES}"),

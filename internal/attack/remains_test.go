@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"switchboard/internal/await"
@@ -13,10 +14,12 @@ import (
 // TestRemains attacks a broker with users that leave as much as they can in the store.
 func TestRemains(t *testing.T) {
 	const more = "limits: {message_rate: 100000, byte_rate: 100000000, new_channels: 100000}\nrequests: {rate: 100000}\n" +
-		"kit: {rooms: {modes: {arcade: {empty_life: 1s, finished_life: 24h}}}}"
+		"kit: {rooms: {per_user: 50, modes: {arcade: {empty_life: 1s, finished_life: 24h}}}, boards: {boards: {level-*: {submit: true}}}}"
 	s := newScenario(t, newIssuer(t), more, "")
 	t.Run("large cards", func(t *testing.T) { largeCards(t, s) })
 	t.Run("finished rooms", func(t *testing.T) { finishedRooms(t, s) })
+	t.Run("many rooms", func(t *testing.T) { manyRooms(t, s) })
+	t.Run("many boards", func(t *testing.T) { manyBoards(t, s) })
 	s.finish(t)
 }
 
@@ -89,5 +92,52 @@ func finishedRooms(t *testing.T, s *scenario) {
 		_, page := s.call(s.ctx, t, http.MethodGet, "/v1/rooms", "")
 		return strings.HasPrefix(strings.TrimSpace(page), `{"rooms":[]`)
 	})
+	s.checkService(t)
+}
+
+// manyRooms makes rooms on several connections of a user at once.
+func manyRooms(t *testing.T, s *scenario) {
+	const connections, each, most = 4, 30, 50
+	codes := make(chan string, connections*each)
+	var all sync.WaitGroup
+	for range connections {
+		a := s.connectUser(t, endpoints[0], "builder")
+		all.Go(func() {
+			for range each {
+				_, code := a.method(t, "room.create", `{"mode":"arcade"}`)
+				codes <- code
+			}
+		})
+	}
+	all.Wait()
+	close(codes)
+	got := map[string]int{}
+	for code := range codes {
+		got[code]++
+	}
+	if got[""] != most || got["full"] != connections*each-most {
+		t.Errorf("got %v", got)
+	}
+	s.checkService(t)
+}
+
+// manyBoards submits scores to boards that did not exist. They are few, and they end.
+func manyBoards(t *testing.T, s *scenario) {
+	a, got := s.connectUser(t, endpoints[0], "scorer"), map[string]int{}
+	for i := range 60 {
+		_, code := a.method(t, "board.submit", fmt.Sprintf(`{"board":"level-%d","score":1}`, i))
+		got[code]++
+	}
+	if got[""] != 32 || got["full"] != 28 {
+		t.Errorf("got %v", got)
+	}
+	rdb := redisServer.Client(t)
+	for i := range 32 {
+		for _, key := range []string{"lb_{board:level-%d}", "lb_p_{board:level-%d}"} {
+			if left, err := rdb.PTTL(s.ctx, fmt.Sprintf(key, i)).Result(); err != nil || left <= 0 {
+				t.Errorf("the TTL of board %d is %v, %v", i, left, err)
+			}
+		}
+	}
 	s.checkService(t)
 }

@@ -72,6 +72,7 @@ var Table = []Row{
 	{whole(`lb_\{board:.+\}:.+`), "zset", TTL}, // of a season
 	{whole(`lb_p_\{board:.+\}:.+`), "hash", TTL},
 	{whole(`lb_o_\{board:.+\}:.+`), "string", TTL},
+	{whole(`bu_\{.+\}:.+`), "zset", TTL},
 	{whole(`ix_\{.+\}`), "hash", Document},
 	{whole(`ix_l_\{.+\}:.+`), "zset", Document},
 	{whole(`ix_d_\{.+\}`), "zset", Document},

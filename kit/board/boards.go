@@ -12,6 +12,7 @@ import (
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/kit/budget"
 	"switchboard/queue"
 )
 
@@ -29,6 +30,8 @@ type Boards struct {
 	opts    Options
 	results kit.Results
 	cards   *kit.Cards // of the list of boards
+	budget  *budget.Budget
+	known   *known
 }
 
 // NewBoards returns the boards of a broker. [New] also makes their extension.
@@ -39,6 +42,7 @@ func NewBoards(host *broker.Host, opts Options) (*Boards, error) {
 	}
 	b := &Boards{host: host, opts: opts, results: kit.NewResults("switchboard_boards_total", "Changes of boards")}
 	b.cards = &kit.Cards{Index: opts.Index, All: allList, Compute: b.computeCards}
+	b.budget, b.known = b.newBudget(), new(known)
 	return b, nil
 }
 
@@ -139,6 +143,9 @@ func (b *Boards) change(ctx context.Context, rules *Board, c change, id string, 
 		var err error
 		if c.season, err = rules.find(id, now); err != nil {
 			return Result{}, err
+		}
+		if rules.Life > 0 {
+			c.season.forget = now.Add(rules.Life).UnixMilli()
 		}
 		result, err := b.changeOnce(ctx, c, durable)
 		refusal, refused := errors.AsType[*state.Refusal](err)

@@ -38,8 +38,11 @@ func (b *Boards) computeCards(ctx context.Context, names []string) []kit.Compute
 			now := time.UnixMilli(page.Value.Clock)
 			list[i].Card = index.Card{ID: names[i], Version: queue.IDAt(now)}
 			var has bool
-			if has, list[i].Err = b.hasPlayers(ctx, names[i], now); has {
+			switch has, list[i].Err = b.hasPlayers(ctx, names[i], now); {
+			case has:
 				list[i].Card.Lists = map[string]int64{allList: 0}
+			case list[i].Err == nil && len(page.Value.Fields) > 0:
+				list[i].Err = b.endTop(ctx, names[i], page.Value.Fields[0].ID)
 			}
 			return nil
 		})

@@ -66,6 +66,9 @@ func newRanking(forget int64) *ranking {
 	}
 }
 
+// hasEnded reports whether the ranking is forgotten at now, Unix ms.
+func (r *ranking) hasEnded(now int64) bool { return r.forget > 0 && now >= r.forget }
+
 // rank returns how many players are before a place. Each step of the search is O(log n).
 func (r *ranking) rank(p place) int {
 	return sort.Search(r.order.Len(), func(i int) bool {
@@ -106,7 +109,7 @@ func (m *Memory) planLocked(c change, u *state.Update, now int64) (reply string,
 	}
 	key := c.board + " " + c.season.id
 	r := m.boards[key]
-	if r == nil {
+	if r == nil || r.hasEnded(now) {
 		r = newRanking(c.season.forget)
 	}
 	s, ok := r.plan(&c)
@@ -128,6 +131,9 @@ func (m *Memory) planLocked(c change, u *state.Update, now int64) (reply string,
 	return reply, func() {
 		r.apply(c.player, s)
 		r.top = value
+		if c.season.id == "" {
+			r.forget = c.season.forget
+		}
 		if r.order.Len() > 0 || r.top != nil {
 			m.boards[key] = r
 		}
@@ -266,7 +272,7 @@ func (m *Memory) sweepLocked(now int64) {
 	}
 	m.sweepAt = now + sweepInterval.Milliseconds()
 	for key, r := range m.boards {
-		if r.forget > 0 && now >= r.forget {
+		if r.hasEnded(now) {
 			delete(m.boards, key)
 		}
 	}
@@ -281,7 +287,7 @@ func (m *Memory) read(ctx context.Context, q query) (part, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.boards[q.board+" "+q.season.id]
-	if r == nil || r.forget > 0 && time.Now().UnixMilli() >= r.forget {
+	if r == nil || r.hasEnded(time.Now().UnixMilli()) {
 		r = newRanking(0)
 	}
 	p := part{count: r.order.Len(), before: q.skip}

@@ -26,6 +26,9 @@ func (b *Boards) submitMethod(ctx context.Context, c session.Caller, s submissio
 	if !rules.Submit || c.User == "" {
 		return nil, wire.Errorf(wire.Forbidden, "board %s: clients may not submit scores", s.Board)
 	}
+	if err := b.charge(ctx, rules, s.Board, c.User); err != nil {
+		return nil, err
+	}
 	return b.Submit(ctx, Score{Board: s.Board, Player: c.User, Score: s.Score, Operation: s.Operation, Season: s.Season})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
+	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
 
@@ -24,6 +25,11 @@ type Options struct {
 	// of several that match, the longest decides. Zero means that each name is a board with the
 	// defaults of Board.
 	Boards map[string]Board `setting:"boards"`
+	// PerUser is how many boards that a user has begun may exist at once: boards of a pattern whose
+	// first score the user has submitted, at most 10,000. Zero means 32.
+	PerUser int `setting:"per_user"`
+	// Budget counts these boards. Zero means a count in this process.
+	Budget budget.Store
 	// Index keeps the list of boards. Zero means an index in this process.
 	Index index.Index
 	// OperationTTL is how long an operation id is known. Zero means 24 h.
@@ -54,6 +60,11 @@ type Board struct {
 	// if nothing depends on the board. Zero means that only the backend submits.
 	Submit bool `setting:"submit"`
 
+	// Life is how long a board without seasons stays after the last score. Zero means 30 days for
+	// boards of a pattern to which users may submit, and forever for others.
+	Life time.Duration `setting:"life"`
+
+	pattern  bool          // the name ends with *
 	schedule cron.Schedule // of Season; tests set a faster one
 	recent   *atomic.Pointer[season]
 	read     namespace.Access
@@ -74,6 +85,9 @@ const (
 	maxEntries   = 10_000_000
 	maxKeep      = 100
 	maxOperation = 7 * 24 * time.Hour
+	maxPerUser   = 10_000
+	defaultLife  = 30 * 24 * time.Hour
+	maxLife      = 10 * 365 * 24 * time.Hour
 )
 
 var cronParser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
@@ -93,6 +107,12 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Index == nil {
 		o.Index = index.NewMemory()
 	}
+	if o.Budget == nil {
+		o.Budget = budget.NewMemory()
+	}
+	if o.PerUser = cmp.Or(o.PerUser, 32); o.PerUser < 1 || o.PerUser > maxPerUser {
+		return o, fmt.Errorf("board: per_user: %d is not within 1 and %d", o.PerUser, maxPerUser)
+	}
 	if len(o.Boards) == 0 {
 		o.Boards = map[string]Board{"*": {}}
 	}
@@ -103,6 +123,7 @@ func (o Options) withDefaults() (Options, error) {
 				return o, fmt.Errorf("board: %q is not the name of a board", name)
 			}
 		}
+		b.pattern = strings.HasSuffix(name, "*")
 		b, err := b.withDefaults()
 		if err != nil {
 			return o, fmt.Errorf("board %s: %w", name, err)
@@ -116,7 +137,14 @@ func (o Options) withDefaults() (Options, error) {
 func (b Board) withDefaults() (Board, error) {
 	b.Order, b.Mode, b.Read = cmp.Or(b.Order, "desc"), cmp.Or(b.Mode, Best), cmp.Or(b.Read, "users")
 	b.Entries, b.Keep = cmp.Or(b.Entries, 100_000), cmp.Or(b.Keep, 4)
+	if b.pattern && b.Submit && b.Season == "" {
+		b.Life = cmp.Or(b.Life, defaultLife)
+	}
 	switch {
+	case b.Life != 0 && b.Season != "":
+		return b, errors.New("life: a board with seasons has keep")
+	case b.Life != 0 && (b.Life < time.Second || b.Life > maxLife):
+		return b, fmt.Errorf("life: %v is not within 1s and %v", b.Life, maxLife)
 	case b.Order != "asc" && b.Order != "desc":
 		return b, fmt.Errorf("order: %q is neither asc nor desc", b.Order)
 	case b.Mode.check() != nil:

@@ -15,7 +15,7 @@ import (
 type season struct {
 	id         string // seasonLayout of its start, "" for a board without seasons
 	start, end int64  // Unix ms: it has start, and not end
-	forget     int64  // Unix ms: when its keys end, 0 for never
+	forget     int64  // Unix ms: when its keys end, 0 for never. Without seasons, each change sets it
 }
 
 // noSeason is the word for the season of a board without seasons.

@@ -11,6 +11,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/internal/redispipe"
+	"switchboard/kit/budget"
 	"switchboard/kit/index"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -77,6 +78,14 @@ func (s Store) Index(name string) index.Index {
 		return index.NewMemory()
 	}
 	return index.NewRedis(s.Pipe, s.Prefix, name)
+}
+
+// Budgets returns the budgets of users in the store. In memory each call returns new ones.
+func (s Store) Budgets() budget.Store {
+	if !s.Shared {
+		return budget.NewMemory()
+	}
+	return budget.NewRedis(s.Pipe, s.Prefix)
 }
 
 // Start runs a broker until the test ends, and returns when it is ready. options changes the

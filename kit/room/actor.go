@@ -17,6 +17,8 @@ type Actor struct {
 	caller session.Caller // of a request of a client
 	// trusted means that the backend acts for the client: a private room needs no code.
 	trusted bool
+	// free means that the backend makes a room for the user, which is not charged.
+	free bool
 	// placed means that a search has reserved the place, see [index.Search]: the card of the room may
 	// be late.
 	placed bool

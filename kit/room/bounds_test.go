@@ -10,6 +10,7 @@ import (
 	"switchboard/broker"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/await"
+	"switchboard/internal/wire"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
 	"switchboard/kit/room"
@@ -166,4 +167,48 @@ func TestFinishedEmptyLife(t *testing.T) {
 			t.Errorf("%v: %v", life, err)
 		}
 	}
+}
+
+// TestUsersMakeFewRooms checks that a user has few rooms at once, also after it has left them, that
+// the end of a room makes place for the next, and that the backend has no such limit.
+func TestUsersMakeFewRooms(t *testing.T) {
+	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
+		var rooms *room.Rooms
+		b := s.Start(t, kittest.With(func(h *broker.Host) (_ broker.Extension, err error) {
+			if rooms, err = room.New(h, room.Options{Modes: modes(), Index: s.Index("rooms"), PerUser: 3, Budget: s.Budgets()}); err != nil {
+				return broker.Extension{}, err
+			}
+			return rooms.Extension(), nil
+		}))
+		w := &world{T: t, Brokers: &kittest.Brokers{List: []*kittest.Broker{b}}, rooms: []*room.Rooms{rooms}}
+		amy, bob, ctx := w.connect(0, "amy"), w.connect(0, "bob"), t.Context()
+		create := func(r *clientroom.Rooms, id string, want wire.ErrorCode) {
+			t.Helper()
+			if _, err := r.Create(ctx, clientroom.CreateOptions{ID: id, Mode: "battle", Capacity: 1}); codeOf(err) != string(want) && (err != nil || want != "") {
+				t.Errorf("%s: %v, want %q", id, err, want)
+			}
+		}
+		create(bob, "a", "")
+		create(amy, "a", wire.Conflict) // costs nothing
+		for _, id := range []string{"b", "c", "d"} {
+			create(amy, id, "")
+		}
+		create(amy, "d", wire.Conflict)
+		create(amy, "e", wire.Full)
+		_, err := amy.Quick(ctx, clientroom.QuickOptions{Mode: "battle"})
+		w.refused(err, wire.Full)
+		if _, err := rooms.Leave(ctx, room.Backend, "b", "amy"); err != nil {
+			t.Fatal(err)
+		}
+		create(amy, "e", wire.Full)
+		if _, err := rooms.Create(ctx, room.Backend, room.CreateRequest{ID: "f", Mode: "battle", Owner: "amy"}); err != nil {
+			t.Errorf("the backend: %v", err)
+		}
+		if err := rooms.Delete(ctx, "b", 0); err != nil {
+			t.Fatal(err)
+		}
+		create(amy, "b", "")
+		create(amy, "e", wire.Full)
+		create(bob, "e", "")
+	})
 }

@@ -62,14 +62,22 @@ func (r *Rooms) Create(ctx context.Context, a Actor, q CreateRequest) (View, err
 	case id == "":
 		id = doc.Mode + ":" + strings.ToLower(rand.Text()[:13])
 	}
+	undo, err := r.charge(ctx, a, id)
+	if err != nil {
+		return View{}, err
+	}
 	u, err := r.planCreate(ctx, a, id, doc, q)
 	if err == nil {
 		_, err = r.apply(ctx, a, id, u)
 	}
-	if _, refused := errors.AsType[*state.Refusal](err); err != nil && !refused {
-		return View{}, err
+	_, isRefused := errors.AsType[*state.Refusal](err)
+	if err != nil && !isRefused {
+		return View{}, err // the room may be stored
 	}
 	s, readErr := r.Read(ctx, id)
+	if isRefused && (readErr == nil && s.creator != a.User || refused(readErr, wire.NotFound)) {
+		undo()
+	}
 	switch {
 	case readErr != nil:
 		return View{}, readErr
@@ -185,6 +193,9 @@ func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q
 	}
 	if owner != "" {
 		u.Ops = append(u.Ops, state.Op{Field: fieldOwner, Kind: state.Set, Value: mustJSON(owner)})
+	}
+	if a.isCharged() {
+		u.Ops = append(u.Ops, state.Op{Field: fieldCreator, Kind: state.Set, Value: mustJSON(a.User)})
 	}
 	if doc.Visibility == Private {
 		u.Ops = append(u.Ops, state.Op{Field: fieldCode, Kind: state.Set, Value: mustJSON(newCode())})

@@ -100,6 +100,7 @@ func (r *Rooms) remove(ctx context.Context, id string, why Reason, keep func(*Sn
 	if err != nil {
 		return err
 	}
+	r.uncharge(ctx, id, s.creator)
 	closed := wire.Errorf(wire.NotFound, "the room has ended")
 	for _, m := range s.Members {
 		err = errors.Join(err, r.host.Unsubscribe(ctx, m.User, Channel(id), closed))

@@ -56,7 +56,10 @@ func (r *Rooms) clientCalls() map[string]session.Method {
 			a.trusted = true
 			return r.Join(ctx, a, q)
 		}),
-		quickClient: method(r.Quick),
+		quickClient: method(func(ctx context.Context, a Actor, q QuickRequest) (Joined, error) {
+			a.free = true
+			return r.Quick(ctx, a, q)
+		}),
 	}
 }
 

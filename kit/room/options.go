@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchboard/broker/namespace"
+	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
 
@@ -18,6 +19,11 @@ type Options struct {
 	// Modes are the kinds of rooms by name. A name has 1 to 32 characters of a-z 0-9 _ -. Zero means
 	// one mode, DefaultMode.
 	Modes map[string]Mode `setting:"modes"`
+	// PerUser is how many rooms that a user has made may exist at once, at most 10,000. Those that the
+	// backend makes do not count. Zero means 100.
+	PerUser int `setting:"per_user"`
+	// Budget counts the rooms of each user. Zero means a count in this process.
+	Budget budget.Store
 	// Index keeps the lists of rooms. Zero means an index in this process.
 	Index index.Index
 	// Events receives the event room_ended of each room. Zero means no events.
@@ -56,6 +62,7 @@ const DefaultMode = "default"
 // The bounds of a mode.
 const (
 	DefaultCapacity = 16
+	maxPerUser      = 10_000
 	MaxCapacity     = 500 // each member has at least three of the 1,024 fields of a channel
 	MaxEmptyLife    = 24 * time.Hour
 	MaxFinishedLife = 30 * 24 * time.Hour
@@ -83,6 +90,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Index == nil {
 		o.Index = index.NewMemory()
+	}
+	if o.Budget == nil {
+		o.Budget = budget.NewMemory()
+	}
+	if o.PerUser = cmp.Or(o.PerUser, 100); o.PerUser < 1 || o.PerUser > maxPerUser {
+		return o, fmt.Errorf("rooms: per_user: %d is not within 1 and %d", o.PerUser, maxPerUser)
 	}
 	return o, nil
 }

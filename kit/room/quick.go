@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchboard/internal/wire"
+	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
 
@@ -131,7 +132,7 @@ func regionOf(list, mode string) string {
 // isClosed reports whether a join failed because of its room, so that another one must be tried.
 // Forbidden means that the user was kicked.
 func isClosed(err error) bool {
-	return refused(err, wire.Full, wire.Locked, wire.NotFound, wire.BadCode, wire.Forbidden)
+	return !errors.Is(err, budget.ErrSpent) && refused(err, wire.Full, wire.Locked, wire.NotFound, wire.BadCode, wire.Forbidden)
 }
 
 // refused reports whether err is one of the codes.

@@ -5,14 +5,16 @@ import (
 
 	"switchboard/broker"
 	"switchboard/internal/wire"
+	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
 
 // Rooms is the rooms of a broker.
 type Rooms struct {
-	host  *broker.Host
-	opts  Options // with all values set
-	index index.Index
+	host   *broker.Host
+	opts   Options // with all values set
+	index  index.Index
+	budget *budget.Budget
 
 	pending pending
 	makers  makers
@@ -25,7 +27,9 @@ func New(host *broker.Host, o Options) (*Rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Rooms{host: host, opts: o, index: o.Index, pending: newPending(), known: newKnown()}, nil
+	r := &Rooms{host: host, opts: o, index: o.Index, pending: newPending(), known: newKnown()}
+	r.budget = r.newBudget()
+	return r, nil
 }
 
 // maxID leaves place for the prefix of the channel.

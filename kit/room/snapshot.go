@@ -20,6 +20,7 @@ import (
 const (
 	fieldRoom     = "$room"
 	fieldOwner    = "$$owner"
+	fieldCreator  = "$$creator"
 	fieldCode     = "$$code"
 	fieldNext     = "$$next"
 	groupMember   = "member/"
@@ -56,6 +57,7 @@ type Snapshot struct {
 	// room. Both are for the backend only.
 	OwnerUser, Code string
 
+	creator         string           // the user to which the room is charged, "" for none
 	ownerID, nextID int64            // ids of $$owner and $$next, 0 if absent
 	kicked          map[int]string   // users by number, for KickedFor
 	barred          map[string]int64 // until when users may not join, Unix ms, by the names of the fields
@@ -235,6 +237,8 @@ func (s *Snapshot) setField(f queue.NamedField) (err error) {
 		s.Version, err = f.ID, json.Unmarshal(f.Value, &s.Room)
 	case fieldOwner:
 		s.ownerID, err = f.ID, json.Unmarshal(f.Value, &s.OwnerUser)
+	case fieldCreator:
+		err = json.Unmarshal(f.Value, &s.creator)
 	case fieldCode:
 		err = json.Unmarshal(f.Value, &s.Code)
 	case fieldNext:

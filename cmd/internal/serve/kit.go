@@ -12,6 +12,7 @@ import (
 	"switchboard/configs"
 	"switchboard/kit/account"
 	"switchboard/kit/board"
+	"switchboard/kit/budget"
 	"switchboard/kit/hold"
 	"switchboard/kit/index"
 	"switchboard/kit/room"
@@ -22,9 +23,10 @@ import (
 // data of the broker. It may add to what the store runs and closes.
 func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 	k := settings.Kit
+	budgets := s.budgets(settings.Prefix)
 	if k.Rooms != nil {
 		o := *k.Rooms
-		o.Index = s.index(settings.Prefix, setup.RoomIndex)
+		o.Index, o.Budget = s.index(settings.Prefix, setup.RoomIndex), budgets
 		if s.events != nil {
 			o.Events = s.events
 		}
@@ -40,7 +42,7 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 		if o.Store = board.Store(board.NewMemory()); s.pipe != nil {
 			o.Store = board.NewRedis(s.pipe, settings.Prefix)
 		}
-		o.Index = s.index(settings.Prefix, setup.BoardIndex)
+		o.Index, o.Budget = s.index(settings.Prefix, setup.BoardIndex), budgets
 		opts.Extensions = append(opts.Extensions, extension(board.NewBoards, o))
 	}
 	if k.Accounts != nil {
@@ -81,6 +83,14 @@ func (s *store) index(prefix, name string) index.Index {
 		return index.NewMemory()
 	}
 	return index.NewRedis(s.pipe, prefix, name)
+}
+
+// budgets returns the budgets of users in the store.
+func (s *store) budgets(prefix string) budget.Store {
+	if s.pipe == nil {
+		return budget.NewMemory()
+	}
+	return budget.NewRedis(s.pipe, prefix)
 }
 
 // openAccounts returns the options of accounts. It opens their Redis if they have one of their own.

@@ -133,10 +133,6 @@ function extend(u, k)
 			local key = format('%012x', arrival)
 			call('ZADD', board, format('%d', place), key .. ':' .. player)
 			call('HSET', players, player, format('%d %s', new, key), '', format('%d', arrival + 1))
-			if n == 0 and forget ~= '0' then
-				call('PEXPIREAT', board, forget)
-				call('PEXPIREAT', players, forget)
-			end
 		end
 		if changed and old then
 			call('ZREM', board, old) -- last, so that the key of a single player keeps its TTL
@@ -149,6 +145,10 @@ function extend(u, k)
 			for i = 1, #out, 2 do
 				call('HDEL', players, string.sub(out[i], 14))
 			end
+		end
+		if forget ~= '0' and (season == '-' or changed and new and n == 0) then
+			call('PEXPIREAT', board, forget)
+			call('PEXPIREAT', players, forget)
 		end
 		if remember ~= '0' then
 			call('SET', operation, reply, 'PX', remember)
