@@ -3,6 +3,8 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -87,14 +89,17 @@ func (r *Redis) Forget(ctx context.Context, server string) error {
 // Died returns the servers that have died in the last 24 h, the latest first, up to 1000. A server
 // in s_list without a lease is not one of them before its bindings are removed.
 func (r *Redis) Died(ctx context.Context) ([]Death, error) {
-	cmd := redis.NewZSliceCmd(ctx, "zrange", r.keys.died(), "+inf", "-inf", "byscore", "rev", "withscores")
+	cmd := redis.NewStringSliceCmd(ctx, "zrange", r.keys.died(), "+inf", "-inf", "byscore", "rev", "withscores")
 	if err := r.pipe.Do(ctx, cmd); err != nil {
 		return nil, fmt.Errorf("servers that died: %w", err)
 	}
 	var list []Death
-	for _, z := range cmd.Val() {
-		server, _ := z.Member.(string)
-		list = append(list, Death{server, time.UnixMilli(int64(z.Score)).UTC()})
+	for pair := range slices.Chunk(cmd.Val(), 2) {
+		ms, err := strconv.ParseInt(pair[1], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("servers that died: %s: %w", pair[0], err)
+		}
+		list = append(list, Death{pair[0], time.UnixMilli(ms).UTC()})
 	}
 	return list, nil
 }
