@@ -181,7 +181,7 @@ func (b *Broker) verify(token string) (session.Identity, error) {
 	}
 	b.metrics.token("ok")
 	return session.Identity{
-		User: claims.User, Client: claims.Client, Expires: claims.Expires, Info: claims.Info, Grants: claims.Grants,
+		User: claims.User, Client: claims.Client, Issued: claims.Issued, Expires: claims.Expires, Info: claims.Info, Grants: claims.Grants,
 	}, nil
 }
 

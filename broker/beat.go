@@ -34,15 +34,18 @@ func (b *Broker) beatLoop(ctx context.Context) error {
 	}
 }
 
-// beat renews the lease and reads the live servers. If the store may have lost something, beat then
-// binds everything again. Otherwise it notifies the owners of messages that may have been stored
-// without a hint. runCtx ends with the broker.
+// beat renews the lease, and reads the live servers and the revoked tokens. If the store may have
+// lost something, beat then binds everything again. Otherwise it notifies the owners of messages
+// that may have been stored without a hint. runCtx ends with the broker.
 func (b *Broker) beat(runCtx context.Context) {
 	ctx, cancel := context.WithTimeout(runCtx, 2*b.opts.Timing.Beat)
 	defer cancel()
 	formerID, err := b.membership.renew(ctx)
 	if err == nil {
 		err = b.refreshServers(ctx)
+	}
+	if err == nil {
+		err = b.checkRevoked(ctx)
 	}
 	if runCtx.Err() != nil {
 		return

@@ -32,18 +32,19 @@ type Broker struct {
 	listeners  listeners     // the ports
 	links      *peer.Links   // to the other servers; nil without a shared store
 
-	native      *native.Dialect
-	pool        *work.Pool // runs store calls
-	methodPool  *work.Pool // runs the methods of client requests
-	durablePool *work.Pool // runs durable publishes of clients, each of which may wait for a replica
-	hub         *hub.Hub
-	sessions    *session.Manager
-	pusher      *delivery.Pusher
-	states      *snapshot.Snapshots // of channels
-	presence    *presence.Presence
-	online      onlineUsers
-	selfTest    *selfTest
-	metrics     *metrics
+	native       *native.Dialect
+	pool         *work.Pool // runs store calls
+	methodPool   *work.Pool // runs the methods of client requests
+	durablePool  *work.Pool // runs durable publishes of clients, each of which may wait for a replica
+	hub          *hub.Hub
+	sessions     *session.Manager
+	pusher       *delivery.Pusher
+	states       *snapshot.Snapshots // of channels
+	presence     *presence.Presence
+	online       onlineUsers
+	revokedSince int64 // see registry.Redis.RevokedSince; only beat uses it
+	selfTest     *selfTest
+	metrics      *metrics
 
 	extensions    []Extension
 	clientWatches clientWatches

@@ -17,6 +17,7 @@ import (
 const (
 	callCount      = "count"      // count the subscribers of channels
 	callDisconnect = "disconnect" // disconnect a client
+	callRevoke     = "revoke"     // close the connections with revoked tokens
 	callReply      = "reply"      // deliver a reply to a client
 	callEnd        = "end"        // end a client's subscription
 	callAs         = "as"         // call a method of an extension in the name of a client
@@ -55,6 +56,7 @@ func (b *Broker) handleCalls(links *peer.Links) {
 		err := json.Unmarshal(body, &client)
 		return err == nil && b.sessions.Disconnect(client), err
 	})
+	links.HandleCall(callRevoke, b.handleRevoke)
 	links.HandleCall(callDescribe, b.describeCall)
 	links.HandleCall(callStats, b.statsCall)
 	links.HandleCall(callUsers, b.usersCall)

@@ -30,6 +30,8 @@ type serverRegistry interface {
 	Servers(ctx context.Context) ([]registry.Server, error)
 	Listed(ctx context.Context) ([]string, error)
 	Died(ctx context.Context) ([]registry.Death, error)
+	Revoke(ctx context.Context, v registry.Revocation) (registry.Revoked, error)
+	RevokedSince(ctx context.Context, since int64) (users []string, next int64, more bool, err error)
 }
 
 // Queue holds the methods of a queue that the broker's packages call. [queue.Redis] and

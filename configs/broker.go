@@ -122,6 +122,7 @@ type Times struct {
 
 	PositionTTL time.Duration `setting:"position_ttl"`
 	RequestTTL  time.Duration `setting:"request_ttl"`
+	RevokedTTL  time.Duration `setting:"revoked_ttl"`
 }
 
 // Faults are deliberate faults of the broker, for tests.
@@ -153,7 +154,7 @@ func DefaultBroker() Broker {
 		Times: Times{
 			Beat: 2 * time.Second, Refresh: 30 * time.Minute, Ping: 25 * time.Second,
 			Connect: 10 * time.Second, Slow: time.Minute, ClientTTL: time.Hour, ChannelTTL: time.Hour,
-			PositionTTL: 6 * time.Hour, RequestTTL: time.Hour,
+			PositionTTL: 6 * time.Hour, RequestTTL: time.Hour, RevokedTTL: 30 * 24 * time.Hour,
 		},
 		Requests: defaultRequests(),
 		FastPush: true,

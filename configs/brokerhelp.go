@@ -113,6 +113,7 @@ with one HTTP call. Without --redis the broker is a single instance and stores a
 			{key: "times.channel_ttl", text: "how long a channel's messages are kept after the last push; a janitor empties the\nchannel earlier, by default after 30m"},
 			{key: "times.position_ttl", text: "how long a channel without messages and subscribers is remembered: a client that\ncomes back later receives a gap"},
 			{key: "times.request_ttl", text: "how long requests wait for a worker; each new request to a qq_ list restarts the time\nof all requests in it"},
+			{key: "times.revoked_ttl", text: "how long revoked tokens are refused: at least as long as your tokens live"},
 		}},
 		webhookGroup,
 		kitGroup,

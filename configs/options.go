@@ -206,6 +206,7 @@ func (a Auth) tokenSecrets() ([]string, error) {
 func (b Broker) Registry() registry.Options {
 	return registry.Options{
 		Prefix: b.Prefix, Lease: missedRenewals * b.Times.Beat, UserTTL: missedRenewals * b.Times.Refresh, MaxOnline: b.Limits.UserConnections,
+		RevokedTTL: b.Times.RevokedTTL,
 	}
 }
 

@@ -12,7 +12,7 @@ func testBatches(t *testing.T, s store) {
 	var list []UserBinding
 	for i := range 600 { // more than fit into one call of the store
 		clients, channels = append(clients, fmt.Sprint("c", i)), append(channels, fmt.Sprint("ch", i))
-		list = append(list, UserBinding{fmt.Sprint("u", i), Binding{clients[i], "a", int64(i + 1)}})
+		list = append(list, UserBinding{User: fmt.Sprint("u", i), Binding: Binding{clients[i], "a", int64(i + 1)}})
 	}
 	ok(t, s.HoldClients(ctx, "a", clients))
 	held, err := s.HeldClients(ctx, "a", 1000)

@@ -52,6 +52,11 @@ func TestConformance(t *testing.T) {
 		{"users expire", testUserExpires},
 
 		{"reads count in the meter of a call", testMetered},
+		{"revoked tokens are refused", testRevoke},
+		{"the later revocation wins", testRevokeLater},
+		{"a revocation ends", testRevokedExpires},
+		{"a revocation and a bind at the same time", testRevokeRace},
+		{"servers read what was revoked", testRevokedSince},
 	} {
 		t.Run(c.name, func(t *testing.T) { eachStore(t, c.test) })
 	}
@@ -59,7 +64,7 @@ func TestConformance(t *testing.T) {
 
 // bindUser calls BindUsers for one binding.
 func bindUser(ctx context.Context, r contract, user string, b Binding) error {
-	return r.BindUsers(ctx, []UserBinding{{user, b}})[0]
+	return r.BindUsers(ctx, []UserBinding{{User: user, Binding: b}})[0]
 }
 
 func ok(t *testing.T, err error) {

@@ -23,6 +23,10 @@ type contract interface {
 	BindUsers(ctx context.Context, list []UserBinding) []error
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
+	Revoke(ctx context.Context, v Revocation) (Revoked, error)
+	CheckTokens(ctx context.Context, list []UserBinding) []error
+	RevokedSince(ctx context.Context, since int64) (users []string, next int64, more bool, err error)
+	RevokedBefore(ctx context.Context, user string) (int64, error)
 	User(ctx context.Context, user string) ([]Binding, error)
 	Users(ctx context.Context, users []string) ([][]Binding, error)
 	Listed(ctx context.Context) ([]string, error)

@@ -17,11 +17,25 @@
 //	s_c_{server}             SET     clients held by the server       DropClient, Leave, Forget
 //	u_{user}                 HASH    <server>:<generation> by client, Options.UserTTL, renewed by
 //	                                 without server if offline        BindUsers; MaxClients fields
+//	u_r_{user}               STRING  tokens issued before this time   Options.RevokedTTL
+//	                                 are revoked, Unix ms
+//	u_r_{user}:<client>      STRING  the same for one client          Options.RevokedTTL
+//	u_revoked                ZSET    users whose tokens were revoked  revokedListTTL after the
+//	                                 lately, by a growing number      last revocation
 //	ch_list                  SET     channels that have servers       UnbindChannel, PruneChannel
 //	ch_{channel}             SET     servers with a subscriber        UnbindChannel
 //	ch_p_{channel}:<server>  HASH    <ms>:<generation>:<json> by      UnbindChannel, ChangePresence
 //	                                 client, and the version
 //	ch_pw_{channel}          SET     servers that watch presence      UnbindChannel, UnwatchPresence
+//
+// # Revoked tokens
+//
+// Revoke writes u_r_ and then reads u_{user}, in one script. BindUsers checks u_r_ and then writes
+// u_{user}, in one script. So of a revocation and a bind at the same time, either the bind is
+// refused, or the revocation finds the client and its server. Revoke then adds the user to
+// u_revoked, which each server reads at every beat: it finds its clients also if the call to it is
+// lost. A server that cannot read the list for longer than revokedListTTL has lost its lease, and
+// binds all of its clients again.
 //
 // # Order
 //

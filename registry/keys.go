@@ -26,6 +26,20 @@ func (p keys) heldClients(server string) string { return string(p) + "s_c_{" + s
 // server that it names.
 func (p keys) user(user string) string { return string(p) + "u_{" + user + "}" }
 
+// revoked is a STRING with a TTL: the tokens of the user that were issued before this time, Unix
+// ms, are revoked. client is "" for all clients. Written by the backend through any server.
+func (p keys) revoked(user, client string) string {
+	key := string(p) + "u_r_{" + user + "}"
+	if client == "" {
+		return key
+	}
+	return key + ":" + client
+}
+
+// revokedList is a ZSET of users with a TTL: the last revocations, by an increasing number, which
+// is about the time in ms. Written like revoked, and read by all servers.
+func (p keys) revokedList() string { return string(p) + "u_revoked" }
+
 // channelList is a SET of channels. Bind and unbind maintain it, the janitor corrects it.
 func (p keys) channelList() string { return string(p) + "ch_list" }
 

@@ -28,6 +28,7 @@ type store struct {
 	loseLease     func(server string)
 	loseTombstone func(server string)
 	loseUser      func(user string)
+	loseRevoked   func(user string) // for all clients
 }
 
 // eachStore runs a test over every implementation.
@@ -44,7 +45,7 @@ func memoryStore() store {
 	advance := func(d time.Duration) func(string) {
 		return func(string) { now = now.Add(d) }
 	}
-	return store{m, advance(m.opts.Lease), advance(m.opts.TombstoneTTL), advance(m.opts.UserTTL)}
+	return store{m, advance(m.opts.Lease), advance(m.opts.TombstoneTTL), advance(m.opts.UserTTL), advance(m.opts.RevokedTTL)}
 }
 
 // redisStore expires a key by deleting it.
@@ -57,7 +58,8 @@ func redisStore(t *testing.T, client redis.UniversalClient) store {
 			}
 		}
 	}
-	return store{r, deleting(r.keys.lease), deleting(r.keys.tombstone), deleting(r.keys.user)}
+	return store{r, deleting(r.keys.lease), deleting(r.keys.tombstone), deleting(r.keys.user),
+		deleting(func(user string) string { return r.keys.revoked(user, "") })}
 }
 
 // newRedis returns a registry with its own prefix.

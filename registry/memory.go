@@ -23,6 +23,7 @@ type Memory struct {
 	rosters      map[rosterKey]*roster
 	version      int64 // of the last changed roster
 	users        map[string]*user
+	revoked      map[tokensOf]revocation
 }
 
 // lease is a server's description and the time when the lease ends.
@@ -50,6 +51,7 @@ func NewMemory(opts Options) *Memory {
 		watchers:     sortedSets{},
 		rosters:      map[rosterKey]*roster{},
 		users:        map[string]*user{},
+		revoked:      map[tokensOf]revocation{},
 	}
 }
 

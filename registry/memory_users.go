@@ -15,7 +15,9 @@ func (m *Memory) BindUsers(_ context.Context, list []UserBinding) []error {
 	defer m.mu.Unlock()
 	errs := make([]error, len(list))
 	for i, b := range list {
-		errs[i] = m.bindUserLocked(b.User, b.Binding)
+		if errs[i] = m.checkTokenLocked(b); errs[i] == nil {
+			errs[i] = m.bindUserLocked(b.User, b.Binding)
+		}
 	}
 	return errs
 }

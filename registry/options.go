@@ -19,6 +19,8 @@ type Options struct {
 	// MaxOnline is the most clients of one user that may be online, up to MaxClients. Zero means
 	// MaxClients.
 	MaxOnline int
+	// RevokedTTL is how long a revocation of tokens is kept. Zero means 30 days.
+	RevokedTTL time.Duration
 	// TombstoneTTL is how long a server stays declared dead. Zero means 24 h.
 	TombstoneTTL time.Duration
 	// Now is the clock of [Memory]. [Redis] uses the clock of its server. Zero means time.Now.
@@ -33,7 +35,7 @@ func (o Options) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"Lease", o.Lease}, {"UserTTL", o.UserTTL}, {"TombstoneTTL", o.TombstoneTTL}} {
+	}{{"Lease", o.Lease}, {"UserTTL", o.UserTTL}, {"RevokedTTL", o.RevokedTTL}, {"TombstoneTTL", o.TombstoneTTL}} {
 		if d.value != 0 && d.value < time.Millisecond {
 			return fmt.Errorf("registry: %s %v is below 1 ms, the resolution of a TTL", d.name, d.value)
 		}
@@ -44,6 +46,7 @@ func (o Options) Validate() error {
 func (o Options) withDefaults() Options {
 	o.Lease = cmp.Or(o.Lease, 10*time.Second)
 	o.UserTTL = cmp.Or(o.UserTTL, 150*time.Minute)
+	o.RevokedTTL = cmp.Or(o.RevokedTTL, 30*24*time.Hour)
 	o.TombstoneTTL = cmp.Or(o.TombstoneTTL, 24*time.Hour)
 	if o.Now == nil {
 		o.Now = time.Now

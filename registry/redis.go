@@ -21,8 +21,11 @@ var (
 	buryScript           = redispipe.MustScript(luaFiles, "bury")
 	declareDeadScript    = redispipe.MustScript(luaFiles, "declare_dead")
 	changePresenceScript = redispipe.MustScript(luaFiles, "change_presence")
-	bindUserScript       = redispipe.MustScript(luaFiles, "bind_user")
+	bindUserScript       = redispipe.MustScript(luaFiles, "bind_user", "revoked")
 	releaseUserScript    = redispipe.MustScript(luaFiles, "release_user")
+	revokeScript         = redispipe.MustScript(luaFiles, "revoke")
+	listRevokedScript    = redispipe.MustScript(luaFiles, "list_revoked")
+	checkTokenScript     = redispipe.MustScript(luaFiles, "check_token", "revoked")
 	forgetUserScript     = redispipe.MustScript(luaFiles, "forget_user")
 )
 
@@ -37,6 +40,9 @@ type Redis struct {
 	bindChannel   redispipe.Coalescer
 	unbindChannel redispipe.Coalescer
 	bindUsers     *redispipe.BatchScript
+	checkTokens   *redispipe.BatchScript
+	revoke        *redispipe.BatchScript
+	revokeDurably *redispipe.BatchScript
 }
 
 // NewRedis returns a registry over pipe. opts must be valid, see [Options.Validate].
@@ -49,6 +55,11 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r.bindUsers = &redispipe.BatchScript{
 		Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline},
 	}
+	r.checkTokens = &redispipe.BatchScript{Script: checkTokenScript}
+	r.revoke = &redispipe.BatchScript{Script: revokeScript, Shared: []any{r.opts.RevokedTTL.Milliseconds()}}
+	durable := *r.revoke
+	durable.Durable = true
+	r.revokeDurably = &durable
 	r.bindChannel.Call, r.unbindChannel.Call = r.bindChannels, r.unbindChannels
 	return r
 }

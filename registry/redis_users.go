@@ -16,20 +16,22 @@ import (
 // binding, in the order of list. If the client has a binding of a higher generation, BindUsers
 // changes nothing and returns no error. A user has at most MaxClients clients: a new one replaces
 // the offline client with the lowest generation. The error is ErrTooManyClients if none is offline,
-// or if Options.MaxOnline other clients of the user are online.
+// or if Options.MaxOnline other clients of the user are online. It is ErrRevoked if the client's
+// token was revoked.
 func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	targets := make([]redispipe.Target, len(list))
 	for i, b := range list {
 		targets[i] = redispipe.Target{
-			Script: r.bindUsers, Keys: []string{r.keys.user(b.User)},
-			Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10)},
+			Script: r.bindUsers, Keys: []string{r.keys.user(b.User), r.keys.revoked(b.User, ""), r.keys.revoked(b.User, b.Client)},
+			Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10), strconv.FormatInt(b.Issued, 10)},
 		}
 	}
 	errs := make([]error, len(list))
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
 		b, err := list[i], answer.Err
-		if err == nil && answer.Value != int64(1) {
-			err = ErrTooManyClients
+		if err == nil {
+			reply, _ := answer.Value.(int64)
+			err = bindErrors[reply]
 		}
 		if err != nil {
 			errs[i] = fmt.Errorf("bind client %s of user %s: %w", b.Client, b.User, err)
@@ -37,6 +39,9 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	}
 	return errs
 }
+
+// bindErrors are the errors of the answers of the script.
+var bindErrors = map[int64]error{1: nil, 0: ErrTooManyClients, -1: ErrRevoked}
 
 // ReleaseUser marks the client offline in u_{user} if its entry has this generation. The client
 // stays known.

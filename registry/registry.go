@@ -12,6 +12,9 @@ var ErrDead = errors.New("registry: the server was declared dead")
 // Options.MaxOnline clients of the user are online.
 var ErrTooManyClients = errors.New("registry: too many clients of one user")
 
+// ErrRevoked is returned for a client whose token was revoked, see Revoke.
+var ErrRevoked = errors.New("registry: the token was revoked")
+
 // ErrBadCursor is returned by Channels and RosterPage for a malformed cursor.
 var ErrBadCursor = errors.New("registry: malformed cursor")
 
@@ -58,4 +61,23 @@ type Binding struct {
 type UserBinding struct {
 	User string
 	Binding
+	// Issued is when the client's token was issued, Unix ms; 0 if it is not known.
+	Issued int64
+}
+
+// Revocation revokes the tokens of a user that were issued before a time.
+type Revocation struct {
+	User   string
+	Client string // whose tokens are revoked; "" for all clients of the user
+	Before int64  // Unix ms; 0 for the present, on the store's clock
+	// Durable waits until a replica has the revocation. If none confirms in time, the error is
+	// ErrNotReplicated, and the Revoked is valid. In memory the error is ErrNoReplicas.
+	Durable bool
+}
+
+// Revoked is the result of a Revocation.
+type Revoked struct {
+	Before  int64     // the time in force, which may be that of an earlier revocation, Unix ms
+	Until   int64     // when the store forgets it, Unix ms
+	Clients []Binding // the online clients of the user that it may concern, sorted by client
 }

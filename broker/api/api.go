@@ -33,6 +33,8 @@ type Pusher interface {
 type Registry interface {
 	User(ctx context.Context, user string) ([]registry.Binding, error)
 	Users(ctx context.Context, users []string) ([][]registry.Binding, error)
+	CheckTokens(ctx context.Context, list []registry.UserBinding) []error
+	RevokedBefore(ctx context.Context, user string) (int64, error)
 	Channels(ctx context.Context, prefix, cursor string, limit int) ([]string, string, error)
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 	ClientPage(ctx context.Context, server, cursor string, limit int) ([]string, string, error)
@@ -66,6 +68,9 @@ type Cluster interface {
 	// Disconnect closes the client's connection on server. It reports whether there was one. A server
 	// that is not live has none.
 	Disconnect(ctx context.Context, server, client string) (bool, error)
+	// Revoke revokes tokens of a user, and closes the connections that used them. pending is the
+	// number of servers that have not confirmed it in time. They close theirs at their next beat.
+	Revoke(ctx context.Context, v registry.Revocation) (r registry.Revoked, closed, pending int, err error)
 	// Stats returns the numbers of the live servers. partial is true if a server did not answer; it
 	// is missing then.
 	Stats(ctx context.Context) (list []Stats, partial bool)
@@ -224,6 +229,9 @@ func (a api) endpoints() []endpoint {
 		{pattern: "POST /v1/webhooks/dead/retry", scope: ScopeAdmin, handle: a.withWebhooks(a.retryDeadLetters)},
 		{pattern: "POST /v1/webhooks/dead/{event}/retry", scope: ScopeAdmin, handle: a.withWebhooks(a.retryDeadLetter)},
 		{pattern: "DELETE /v1/webhooks/dead/{event}", scope: ScopeAdmin, handle: a.withWebhooks(a.dropDeadLetter)},
+		{pattern: "POST /v1/users/{user}/revoke", scope: ScopeAdmin, handle: a.revokeUser, body: true},
+		{pattern: "POST /v1/clients/{client}/revoke", scope: ScopeAdmin, handle: a.revokeClient, body: true},
+		{pattern: "POST /v1/clients/{user}/{client}/revoke", scope: ScopeAdmin, handle: a.revokeClient, body: true},
 		{pattern: "POST /v1/users/{user}/disconnect", scope: ScopeAdmin, handle: a.disconnectUser},
 		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
 		{pattern: "POST /v1/clients/{user}/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 
 	"switchboard/broker/rights"
 	"switchboard/internal/wire"
+	"switchboard/registry"
 )
 
 // maxCheckedFields is the most fields of one check.
@@ -27,6 +29,18 @@ func (a api) check(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, err := a.Rights().Explain(q)
+	if err == nil && q.Token != "" {
+		use := registry.UserBinding{User: answer.User, Issued: answer.Issued}
+		use.Client = wire.ClientID(answer.User, answer.Client)
+		err = a.Registry.CheckTokens(r.Context(), []registry.UserBinding{use})[0]
+		switch {
+		case errors.Is(err, registry.ErrRevoked):
+			err = errors.New("token: it was revoked")
+		case err != nil:
+			a.writeError(w, err)
+			return
+		}
+	}
 	if err != nil {
 		writeJSON(w, http.StatusOK, map[string]string{"channel": q.Channel, "error": err.Error()})
 		return

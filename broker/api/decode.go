@@ -94,3 +94,12 @@ func (c *callCounter) add(i int, m *batchItem) error {
 func (r *pushRequest) count() int {
 	return max(1, len(r.Channels)+len(r.Users)+len(r.Clients))
 }
+
+// decodeOptionalBody is like decodeBody, but the body may be empty.
+func decodeOptionalBody(r *http.Request, v any) error {
+	text, err := io.ReadAll(r.Body)
+	if err == nil && len(text) == 0 {
+		return nil
+	}
+	return body{text, err}.decode(v)
+}

@@ -89,7 +89,12 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	clients := make([]clientStatus, len(bindings))
+	var revoked int64
 	group, ctx := errgroup.WithContext(r.Context())
+	group.Go(func() (err error) {
+		revoked, err = a.Registry.RevokedBefore(ctx, user)
+		return err
+	})
 	for i, b := range bindings {
 		group.Go(func() error {
 			c, known, err := a.Queue.Client(ctx, b.Client)
@@ -118,7 +123,12 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 	}
 	clients = slices.DeleteFunc(clients, func(c clientStatus) bool { return c.Client == "" })
 	online := slices.ContainsFunc(clients, func(c clientStatus) bool { return c.Online })
-	writeJSON(w, http.StatusOK, map[string]any{"user": user, "online": online, "clients": clients})
+	writeJSON(w, http.StatusOK, struct {
+		User    string         `json:"user"`
+		Online  bool           `json:"online"`
+		Revoked int64          `json:"revoked,omitempty"` // Unix ms
+		Clients []clientStatus `json:"clients"`
+	}{user, online, revoked, clients})
 }
 
 func (a api) query(w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,9 @@ func TestScopes(t *testing.T) {
 		"GET /v1/self": "", "GET /v1/stats": "read", "GET /v1/health": "read", "POST /v1/check": "read",
 		"GET /v1/webhooks": "read", "GET /v1/webhooks/dead": "read", "POST /v1/webhooks/dead/retry": "admin",
 		"POST /v1/webhooks/dead/{event}/retry": "admin", "DELETE /v1/webhooks/dead/{event}": "admin",
-		"POST /v1/users/{user}/disconnect": "admin", "POST /v1/clients/{client}/disconnect": "admin",
+		"POST /v1/users/{user}/revoke": "admin", "POST /v1/clients/{client}/revoke": "admin",
+		"POST /v1/clients/{user}/{client}/revoke": "admin",
+		"POST /v1/users/{user}/disconnect":        "admin", "POST /v1/clients/{client}/disconnect": "admin",
 		"POST /v1/clients/{user}/{client}/disconnect": "admin",
 	}
 	var asked []string

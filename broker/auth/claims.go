@@ -29,6 +29,7 @@ const maxDate = 253402300799
 type claims struct {
 	jwt.RegisteredClaims
 	client string // "" if absent
+	issued int64  // iat in ms, 0 if absent; RegisteredClaims has whole seconds
 	info   json.RawMessage
 	grants namespace.Grants
 }
@@ -45,7 +46,7 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 		"aud":      func(raw json.RawMessage) error { return c.Audience.UnmarshalJSON(raw) },
 		"exp":      func(raw json.RawMessage) error { return numericDate(raw, &c.ExpiresAt) },
 		"nbf":      func(raw json.RawMessage) error { return numericDate(raw, &c.NotBefore) },
-		"iat":      func(raw json.RawMessage) error { return numericDate(raw, &c.IssuedAt) },
+		"iat":      c.readIssued,
 		"client":   c.readClient,
 		"info":     c.readInfo,
 		"channels": c.readChannels,
@@ -67,12 +68,27 @@ func jsonString(raw json.RawMessage, into *string) error {
 }
 
 func numericDate(raw json.RawMessage, into **jwt.NumericDate) error {
+	ms, err := milliseconds(raw)
+	if err == nil {
+		*into = jwt.NewNumericDate(time.UnixMilli(ms))
+	}
+	return err
+}
+
+// milliseconds reads a NumericDate: seconds since 1970, perhaps with a fraction.
+func milliseconds(raw json.RawMessage) (int64, error) {
 	var seconds float64
 	if string(raw) == "null" || json.Unmarshal(raw, &seconds) != nil || seconds < 0 || seconds > maxDate {
-		return errors.New("it is not a number of seconds since 1970")
+		return 0, errors.New("it is not a number of seconds since 1970")
 	}
-	*into = jwt.NewNumericDate(time.UnixMilli(int64(seconds * 1000)))
-	return nil
+	return int64(seconds * 1000), nil
+}
+
+func (c *claims) readIssued(raw json.RawMessage) (err error) {
+	if c.issued, err = milliseconds(raw); err != nil {
+		return err
+	}
+	return numericDate(raw, &c.IssuedAt)
 }
 
 func (c *claims) readClient(raw json.RawMessage) error {

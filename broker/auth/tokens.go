@@ -76,6 +76,8 @@ type Claims struct {
 	User string // sub
 	// Client is the part of the client id that the token sets; "" if the client may choose it.
 	Client string
+	// Issued is iat, Unix ms; 0 if the token does not say it.
+	Issued int64
 	// Expires is when the token becomes invalid: exp plus the leeway. Zero means never.
 	Expires time.Time
 	// Info is the JSON object that other clients see with the user's presence; nil means none.
@@ -172,7 +174,7 @@ func (t *Tokens) Verify(token string) (Claims, error) {
 	if err := t.check(&c); err != nil {
 		return Claims{}, fmt.Errorf("%w: %w", ErrBadToken, err)
 	}
-	verified := Claims{User: c.Subject, Client: c.client, Info: c.info, Grants: c.grants}
+	verified := Claims{User: c.Subject, Client: c.client, Issued: c.issued, Info: c.info, Grants: c.grants}
 	if c.ExpiresAt != nil {
 		verified.Expires = c.ExpiresAt.Add(t.opts.Leeway)
 	}

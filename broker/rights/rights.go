@@ -32,6 +32,7 @@ type Query struct {
 type Answer struct {
 	User    string   `json:"user,omitempty"`    // "" for a client without a user
 	Client  string   `json:"client,omitempty"`  // that the token names
+	Issued  int64    `json:"issued,omitempty"`  // of the token, ms since 1970; 0 if it does not say it
 	Expires int64    `json:"expires,omitempty"` // of the token, ms since 1970; 0 for never
 	Connect Decision `json:"connect"`
 	Channel string   `json:"channel"`
@@ -72,6 +73,7 @@ func (r Rules) Explain(q Query) (Answer, error) {
 			return Answer{}, fmt.Errorf("token: %w", err)
 		}
 		subject = namespace.Subject{User: claims.User, Grants: claims.Grants}
+		a.Issued = claims.Issued
 		a.User, a.Client, a.Connect = claims.User, claims.Client, Decision{true, "the token is valid and does not expire"}
 		if !claims.Expires.IsZero() {
 			a.Expires, a.Connect.Why = claims.Expires.UnixMilli(), "the token is valid until "+claims.Expires.UTC().Format(time.RFC3339)

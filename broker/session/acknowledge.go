@@ -41,6 +41,9 @@ func (m *Manager) acknowledge(ctx context.Context, req wire.Request, address, cl
 	if j.client != client {
 		return wire.Errorf(wire.Forbidden, "the id does not belong to client %s", j.client)
 	}
+	if err := m.binder.checkToken(ctx, client, j.identity.Issued); err != nil {
+		return err
+	}
 	for attempt := 1; ; attempt++ {
 		err := m.acknowledgeOnce(ctx, j, id)
 		if attempt == maxAckAttempts || !errors.Is(err, queue.ErrStale) && !errors.Is(err, queue.ErrForgotten) {

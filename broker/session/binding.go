@@ -43,29 +43,30 @@ type bindResult struct {
 }
 
 // bind binds clients to this server. The caller holds their locks. No two claims are of the same
-// client. bind first writes the entries in s_c_ by which the janitor finds the clients,
-// then the fenced bindings, and then the users' lists of clients.
+// client. issued has when the token of each was issued, see Identity. bind first writes the entries
+// in s_c_ by which the janitor finds the clients, then the fenced bindings, and then the users'
+// lists of clients. A token that was revoked is refused in the first step, so that it ends no other
+// connection of the client, and again in the last one.
 //
 // gone returns whether the connection of a claim has closed. The store may have taken long for the
 // first step. A page that was reloaded meanwhile is connected elsewhere under the same client, and
 // a bind of its former connection would end the new one for good. So such a claim gets
 // errClientGone.
-func (b *binder) bind(ctx context.Context, claims []queue.Claim, gone func(i int) bool) []bindResult {
+func (b *binder) bind(ctx context.Context, claims []queue.Claim, issued []int64, gone func(i int) bool) []bindResult {
 	server, out, clients := b.opts.ServerID(), make([]bindResult, len(claims)), make([]string, len(claims))
 	for i := range claims {
 		claims[i].Server = server
 		clients[i] = claims[i].Client
 	}
-	if err := b.opts.Registry.HoldClients(ctx, server, clients); err != nil {
-		for i, client := range clients {
-			b.unconfirmed.add(client, server)
-			out[i].err = err
-		}
-		return out
-	}
-	waiting := make([]int, len(claims)) // indexes of the claims without a result
+	refused := b.hold(ctx, server, claims, issued)
+	waiting := make([]int, 0, len(claims)) // indexes of the claims without a result
 	for i, client := range clients {
-		waiting[i] = i
+		if refused != nil && refused[i] != nil {
+			b.unconfirmed.add(client, server)
+			out[i].err = refused[i]
+			continue
+		}
+		waiting = append(waiting, i)
 		out[i].pending = b.clients.beginBind(client)
 	}
 	for len(waiting) > 0 {
@@ -80,7 +81,7 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim, gone func(i int
 		})
 		waiting = b.bindWaiting(ctx, claims, waiting, out)
 	}
-	b.bindUsers(ctx, claims, out)
+	b.bindUsers(ctx, claims, issued, out)
 	b.completeWithdrawals(ctx, claims, out)
 	return out
 }
@@ -131,13 +132,13 @@ func (b *binder) bindFailed(ctx context.Context, client, server string, failed e
 }
 
 // bindUsers adds bound clients to their users' lists. It unbinds the clients for which that fails.
-func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, out []bindResult) {
+func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, issued []int64, out []bindResult) {
 	var list []registry.UserBinding
 	var at []int // the index in out of each entry of list
 	for i, o := range out {
 		if c := claims[i]; o.err == nil && c.User != "" {
 			ub := registry.Binding{Client: c.Client, Server: c.Server, Generation: o.bound.Generation}
-			list, at = append(list, registry.UserBinding{User: c.User, Binding: ub}), append(at, i)
+			list, at = append(list, registry.UserBinding{User: c.User, Binding: ub, Issued: issued[i]}), append(at, i)
 		}
 	}
 	if len(list) > 0 {

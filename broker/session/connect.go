@@ -52,6 +52,8 @@ type connectJob struct {
 	secret     string           // with which a client without a user can reconnect under its id; else ""
 	secretHash queue.SecretHash // of secret
 
+	revocations int64 // Manager.revocations before step 5
+
 	unlock  func()       // releases the per-client lock, from step 4 until the bind in step 5
 	all     hub.Position // where the client begins in the $all channel; the job holds the channel
 	server  string       // the server's id at the time of the bind
@@ -123,7 +125,7 @@ func (j *connectJob) openSession() {
 		return
 	}
 	s.state = open
-	s.client, s.secret, s.generation = j.client, j.secretHash, j.bound.Generation
+	s.client, s.credential, s.generation = j.client, credential(j.secretHash), j.bound.Generation
 	s.setIdentity(j.identity)
 	s.inbox.begin(j.bound)
 	if m.clients.add(s) {
@@ -136,7 +138,8 @@ func (j *connectJob) openSession() {
 		return
 	}
 	s.startSubscription(&s.allSub, j.all)
-	if j.server != m.opts.ServerID() { // declared dead meanwhile; Manager.RenewAll has not seen s
+	if j.server != m.opts.ServerID() || // declared dead meanwhile; Manager.RenewAll has not seen s
+		j.revocations != m.revocations.Load() { // Manager.Revoke has perhaps not seen s
 		s.shard.renewNow(s)
 	}
 	if j.mustReadInbox(&m.clients) {
@@ -175,18 +178,24 @@ func (j *connectJob) refuse() {
 		return
 	}
 	refusal := s.m.refusal(connectError(j.err))
-	if errors.Is(j.err, registry.ErrTooManyClients) {
+	switch {
+	case errors.Is(j.err, registry.ErrTooManyClients):
 		s.m.opts.Metrics.Refused("user_connections")
+	case errors.Is(j.err, registry.ErrRevoked):
+		s.m.opts.Metrics.Refused("revoked_tokens")
 	}
 	s.refuse(j.request.Ref, refusal)
 	switch refusal.Code {
 	case wire.Unauthorized:
 		s.m.opts.Notify.Rejected(rejectionReason(j.request.Token, j.err), s.conn.RemoteAddr())
-		if errors.Is(j.err, ErrExpired) {
-			s.close(wire.CloseExpired, "the token ran out", 0)
-			return
+		switch {
+		case errors.Is(j.err, ErrExpired):
+			s.close(wire.CloseExpired, tokenExpired, 0)
+		case errors.Is(j.err, registry.ErrRevoked):
+			s.close(wire.CloseExpired, tokenRevoked, 0)
+		default:
+			s.close(wire.CloseUnauthorized, refusal.Message, 0)
 		}
-		s.close(wire.CloseUnauthorized, refusal.Message, 0)
 	case wire.Unavailable, wire.RateLimited:
 		s.close(wire.CloseOverloaded, refusal.Message, 500+rand.Int64N(4500)) // ms; random, to avoid a burst of reconnects
 	default:
@@ -200,6 +209,8 @@ func connectError(err error) error {
 	switch {
 	case errors.Is(err, ErrExpired):
 		return wire.Errorf(wire.Unauthorized, "token: it ran out")
+	case errors.Is(err, registry.ErrRevoked):
+		return wire.Errorf(wire.Unauthorized, "token: it was revoked")
 	case errors.Is(err, registry.ErrTooManyClients):
 		return wire.Errorf(wire.RateLimited, "the user has as many clients online as are allowed")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	crand "crypto/rand"
 	"errors"
+	"sync/atomic"
 
 	"switchboard/broker/hook"
 	"switchboard/internal/wire"
@@ -19,6 +20,8 @@ type connector struct {
 	shards []*shard // by loop.Index
 	binder *binder
 	queue  connectQueue
+
+	revocations *atomic.Int64 // Manager.revocations
 }
 
 // authorize queues the job to be bound if the client may connect. It calls the connect hook only
@@ -124,14 +127,16 @@ func (c *connector) bindLocked(ctx context.Context, jobs []*connectJob) {
 
 // claim binds the client of each job under its id, and then releases the client's lock.
 func (c *connector) claim(ctx context.Context, jobs []*connectJob) {
-	server, claims := c.opts.ServerID(), make([]queue.Claim, len(jobs))
+	server, claims, revocations := c.opts.ServerID(), make([]queue.Claim, len(jobs)), c.revocations.Load()
+	issued := make([]int64, len(jobs))
 	for i, j := range jobs {
+		j.revocations, issued[i] = revocations, j.identity.Issued
 		claims[i] = queue.Claim{
 			Client: j.client, User: j.identity.User, Instance: j.request.Instance, Attempt: j.request.Attempt, Secret: j.secretHash,
 		}
 	}
 	gone := func(i int) bool { return jobs[i].gone.Load() }
-	for i, r := range c.binder.bind(ctx, claims, gone) {
+	for i, r := range c.binder.bind(ctx, claims, issued, gone) {
 		j := jobs[i]
 		j.unlock()
 		j.server, j.bound, j.pending, j.err = server, r.bound, r.pending, r.err

@@ -13,6 +13,7 @@
 //   - connect.go lists the steps of a connect. identity.go, hooks.go and refresh.go establish the
 //     client's identity. connector.go, connect_queue.go and early_subscribe.go bind many clients
 //     with few store calls.
+//   - revoke.go refuses revoked tokens, and closes the sessions that used them.
 //   - binding.go, unbind.go, renew.go and unconfirmed.go keep the bindings in the store.
 //     client_locks.go serializes the calls about a client. local_clients.go and client_table.go
 //     find a client's session.

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	crand "crypto/rand"
+	"encoding/binary"
 	"errors"
 	"strings"
 
@@ -10,7 +11,19 @@ import (
 	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 	"switchboard/queue"
+	"switchboard/registry"
 )
+
+// credential is what a session keeps of the proof of its client's identity: of a client without a
+// user the hash of its secret, of another one when its token was issued. A session has only one of
+// the two, so they share memory.
+type credential queue.SecretHash
+
+// issued returns when the token of a client with a user was issued, Unix ms; 0 if it is not known.
+func (c *credential) issued() int64 { return int64(binary.LittleEndian.Uint64(c[:])) }
+
+// setIssued sets what issued returns.
+func (c *credential) setIssued(ms int64) { binary.LittleEndian.PutUint64(c[:], uint64(ms)) }
 
 // ErrExpired is in the error chain of Access.Verify if the token was valid but has expired.
 var ErrExpired = errors.New("session: the token ran out")
@@ -113,6 +126,8 @@ func rejectionReason(token string, err error) string {
 		return RejectedMissing
 	case errors.Is(err, ErrExpired):
 		return RejectedExpired
+	case errors.Is(err, registry.ErrRevoked):
+		return RejectedRevoked
 	}
 	return RejectedBad
 }

@@ -116,6 +116,18 @@ func (c *localClients) userCount() int {
 	return len(c.users)
 }
 
+// known returns those of the users that have an open session.
+func (c *localClients) known(users []string) (known []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, user := range users {
+		if c.users[user] > 0 {
+			known = append(known, user)
+		}
+	}
+	return known
+}
+
 // sessions returns the open sessions. It copies a table of pointers: at a million sessions, that
 // holds the lock for about a millisecond.
 func (c *localClients) sessions() []*Session {

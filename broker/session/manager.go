@@ -30,6 +30,10 @@ type Manager struct {
 
 	methodDeadlines *work.Deadlines // of calls of methods
 
+	// revocations is how often Revoke and CheckTokens were called. If a token was checked in the store
+	// before such a call, and its session was not found by it, the token must be checked again.
+	revocations atomic.Int64
+
 	currentTick atomic.Uint32 // ticks since the start, one per second
 	lastTick    atomic.Int64  // unix seconds of the last tick
 	accepted    atomic.Int64  // sessions since the start, connected or not
@@ -57,6 +61,7 @@ func New(opts Options) *Manager {
 	m.methodDeadlines = work.NewDeadlines(m.opts.Timing.Method)
 	m.owners.opts, m.owners.binder = &m.opts, &m.binder
 	m.connector.opts, m.connector.shards, m.connector.binder = &m.opts, m.shards, &m.binder
+	m.connector.revocations = &m.revocations
 	return m
 }
 

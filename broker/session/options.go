@@ -65,6 +65,7 @@ type Options struct {
 // Registry holds the methods of a registry that sessions call.
 type Registry interface {
 	HoldClients(ctx context.Context, server string, clients []string) error
+	CheckTokens(ctx context.Context, list []registry.UserBinding) []error
 	DropClient(ctx context.Context, server, client string) error
 	BindUsers(ctx context.Context, list []registry.UserBinding) []error
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
@@ -123,6 +124,7 @@ type Access struct {
 type Identity struct {
 	User    string
 	Client  string          // the client part of the id, if the token fixes it
+	Issued  int64           // when the token was issued, Unix ms; 0 if it is not known
 	Expires time.Time       // zero for never
 	Info    json.RawMessage // the client's presence info, nil for none
 	Grants  namespace.Grants
@@ -198,6 +200,7 @@ type Notify struct {
 const (
 	RejectedMissing = "no token"
 	RejectedExpired = "an expired token"
+	RejectedRevoked = "a revoked token"
 	RejectedBad     = "a bad token"
 )
 

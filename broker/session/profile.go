@@ -30,6 +30,9 @@ func (s *Session) profile() *profile {
 // rates carries over.
 func (s *Session) setIdentity(identity Identity) {
 	s.expires = 0
+	if s.user() != "" {
+		s.credential.setIssued(identity.Issued)
+	}
 	if !identity.Expires.IsZero() {
 		s.expires = uint32(min(max(1, identity.Expires.Unix()), math.MaxUint32)) // enough until the year 2106
 	}

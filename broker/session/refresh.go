@@ -16,9 +16,13 @@ func (s *Session) refresh(req wire.Request) {
 		return
 	}
 	q := s.question(s.m.opts.Hooks.Connect, hook.Connect, "")
+	client, user, revocations := s.client, s.user(), s.m.revocations.Load()
 	callUncharged(s.m.opts.poolFor(q), s, func() (Identity, error) {
 		verified, err := s.m.opts.Access.identify(req)
-		if err != nil || q == nil || verified.User != q.User { // a token of another user is refused below
+		if err != nil || verified.User != user { // a token of another user is refused below
+			return verified, err
+		}
+		if err := s.m.binder.checkToken(s.m.storeContext(), client, verified.Issued); err != nil || q == nil {
 			return verified, err
 		}
 		q.Refresh = true
@@ -40,6 +44,9 @@ func (s *Session) refresh(req wire.Request) {
 			s.setIdentity(identity)
 			s.send(wire.Event{Type: wire.TypeRefreshed, Ref: req.Ref})
 			s.recheck()
+			if s.state == open && revocations != s.m.revocations.Load() { // Manager.Revoke has seen the former token
+				s.shard.renewNow(s)
+			}
 		}
 	})
 }

@@ -18,7 +18,7 @@ const maxRenewBatch = 256
 type renewJob struct {
 	session *Session
 	binding binding
-	secret  queue.SecretHash
+	proof   credential
 	unlock  func() // releases the per-client lock
 	err     error
 }
@@ -34,7 +34,7 @@ func (sh *shard) renewLater(sessions []*Session, readInbox bool, done func()) {
 	jobs := make([]*renewJob, len(sessions))
 	for i, s := range sessions {
 		s.mustRenew = false
-		jobs[i] = &renewJob{session: s, binding: binding{client: s.client, generation: s.generation}, secret: s.secret}
+		jobs[i] = &renewJob{session: s, binding: binding{client: s.client, generation: s.generation}, proof: s.credential}
 	}
 	sh.m.opts.Pool.Go(func() {
 		for batch := range slices.Chunk(jobs, maxRenewBatch) {
@@ -88,7 +88,7 @@ func (sh *shard) renewLocked(jobs []*renewJob, readInbox bool, done func()) {
 	}
 	sh.loop.Post(func() {
 		for _, j := range jobs {
-			j.session.renewed(j.binding, readInbox, j.err)
+			j.session.renewed(j, readInbox)
 		}
 	})
 	for range jobs {
@@ -101,7 +101,10 @@ func (b *binder) renew(ctx context.Context, jobs []*renewJob) {
 	server, clients, held := b.opts.ServerID(), make([]string, len(jobs)), make([]queue.HeldClient, len(jobs))
 	for i, j := range jobs {
 		clients[i] = j.binding.client
-		held[i] = queue.HeldClient{Client: j.binding.client, User: wire.UserOf(j.binding.client), Generation: j.binding.generation, Secret: j.secret}
+		held[i] = queue.HeldClient{Client: j.binding.client, User: wire.UserOf(j.binding.client), Generation: j.binding.generation}
+		if held[i].User == "" {
+			held[i].Secret = queue.SecretHash(j.proof)
+		}
 	}
 	if err := b.opts.Registry.HoldClients(ctx, server, clients); err != nil {
 		for _, j := range jobs {
@@ -115,7 +118,7 @@ func (b *binder) renew(ctx context.Context, jobs []*renewJob) {
 		j := jobs[i]
 		if j.err = err; err == nil && held[i].User != "" {
 			ub := registry.Binding{Client: j.binding.client, Server: server, Generation: j.binding.generation}
-			users, withUser = append(users, registry.UserBinding{User: held[i].User, Binding: ub}), append(withUser, j)
+			users, withUser = append(users, registry.UserBinding{User: held[i].User, Binding: ub, Issued: j.proof.issued()}), append(withUser, j)
 		}
 	}
 	if len(users) > 0 {
@@ -126,12 +129,14 @@ func (b *binder) renew(ctx context.Context, jobs []*renewJob) {
 }
 
 // renewed handles the result of a renewal on the loop.
-func (s *Session) renewed(b binding, readInbox bool, err error) {
-	switch {
+func (s *Session) renewed(j *renewJob, readInbox bool) {
+	switch err := j.err; {
 	case s.state != open:
-		s.m.binder.unbindLater(b) // the session ended meanwhile
+		s.m.binder.unbindLater(j.binding) // the session ended meanwhile
 	case errors.Is(err, queue.ErrStale):
 		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+	case errors.Is(err, registry.ErrRevoked) && j.proof == s.credential:
+		s.close(wire.CloseExpired, tokenRevoked, 0)
 	case err != nil:
 		s.m.opts.Logger.Warn().Err(err).Msg("binding not renewed; the next tick tries again")
 		s.mustRenew = true

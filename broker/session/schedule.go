@@ -133,7 +133,7 @@ func (sh *shard) check(s *Session, now uint32, unix int64) {
 		}
 		return
 	case s.expires != 0 && unix >= int64(s.expires):
-		s.close(wire.CloseExpired, "the token ran out", 0)
+		s.close(wire.CloseExpired, tokenExpired, 0)
 		return
 	case silent >= idle:
 		s.close(wire.CloseIdle, "no sign of life", 0)

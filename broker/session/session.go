@@ -33,7 +33,7 @@ type Session struct {
 
 	client     string // the id, which begins with the user
 	generation int64
-	secret     queue.SecretHash // of a client without a user: a renewal may have to restore its record
+	credential credential
 
 	allSub, firstSub hub.Subscription // to the $all channel, and to the first other channel
 	inbox            inbox

@@ -106,6 +106,10 @@ func (s *store) BindUsers(ctx context.Context, list []registry.UserBinding) []er
 	}))
 }
 
+func (s *store) CheckTokens(ctx context.Context, list []registry.UserBinding) []error {
+	return s.w.registry.CheckTokens(ctx, list)
+}
+
 func (s *store) ReleaseUser(ctx context.Context, user, client string, generation int64) error {
 	return callStoreErr(ctx, s, "ReleaseUser", subject{user: user, client: client, generation: generation}, func(ctx context.Context) error {
 		return s.w.registry.ReleaseUser(ctx, user, client, generation)

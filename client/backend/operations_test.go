@@ -168,6 +168,11 @@ func (s *recorder) methods() (list []method) {
 				return backend.Sessions{Client: c}.Put(ctx, "x", 1, 0, backend.Absent)
 			})
 		}},
+		method{"Client.RevokeClient", func(c *backend.Client) reflect.Value {
+			return reflect.ValueOf(func(ctx context.Context, r backend.Revocation) (backend.Revoked, error) {
+				return c.RevokeClient(ctx, id, r)
+			})
+		}},
 		method{"Client.DisconnectClient", func(c *backend.Client) reflect.Value {
 			return reflect.ValueOf(func(ctx context.Context) (int, error) { return c.DisconnectClient(ctx, id) })
 		}})
@@ -270,6 +275,8 @@ func filled(typ reflect.Type) reflect.Value {
 	switch {
 	case typ == reflect.TypeFor[time.Duration]():
 		v.SetInt(int64(time.Second))
+	case typ == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.UnixMilli(1)))
 	case typ == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes([]byte(`{"any":1}`))
 	case typ.Kind() == reflect.Pointer:

@@ -198,6 +198,7 @@ type CheckQuery struct {
 type Rights struct {
 	User    string       `json:"user,omitempty"`
 	Client  string       `json:"client,omitempty"`  // if the token names one
+	Issued  int64        `json:"issued,omitempty"`  // of the token, Unix ms; 0 if it does not say it
 	Expires int64        `json:"expires,omitempty"` // end of the token, Unix ms; 0 for none
 	Connect Allowed      `json:"connect"`
 	Channel string       `json:"channel"`

@@ -2,6 +2,7 @@ package backend_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"switchboard/client"
@@ -68,6 +69,9 @@ func TestReads(t *testing.T) {
 	}
 	if err := sb.Reply(ctx, "alice/phone", 7, map[string]int{"n": 1}); err != nil {
 		t.Error(err)
+	}
+	if _, err := sb.RevokeUser(ctx, "alice", backend.Revocation{}); err == nil || !strings.Contains(err.Error(), "takes no tokens") { // an open broker
+		t.Errorf("revoke tokens: %v", err)
 	}
 	if n, err := sb.DisconnectClient(ctx, "bob/tab"); err != nil || n != 1 {
 		t.Errorf("%d, %v", n, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Device is a client of a user.
@@ -19,6 +20,7 @@ type Device struct {
 type User struct {
 	User    string   `json:"user"`
 	Online  bool     `json:"online"`
+	Revoked int64    `json:"revoked,omitempty"` // tokens issued before it are revoked, Unix ms; 0 for none
 	Clients []Device `json:"clients"`
 }
 
@@ -107,6 +109,47 @@ func (c *Client) disconnect(ctx context.Context, path string) (int, error) {
 	}
 	err := c.Call(ctx, Request{Method: http.MethodPost, Path: path + "/disconnect"}, &answer)
 	return answer.Disconnected, err
+}
+
+// Revocation says which tokens RevokeUser and RevokeClient revoke.
+type Revocation struct {
+	// Before is the time before which the tokens were issued. Zero means now, on the store's clock.
+	Before time.Time
+	// Durable makes the call wait until a replica has the revocation. If none confirms in time, the
+	// error has the code client.Unavailable, and the tokens are revoked.
+	Durable bool
+}
+
+// Revoked is the answer to RevokeUser and RevokeClient.
+type Revoked struct {
+	Before       int64 `json:"before"`       // the time in force, perhaps that of an earlier call, Unix ms
+	Until        int64 `json:"until"`        // when the store forgets it, Unix ms
+	Disconnected int   `json:"disconnected"` // connections that were closed
+	// Pending is the number of servers that did not answer in time. They close their connections at
+	// their next beat.
+	Pending int `json:"pending,omitempty"`
+}
+
+// RevokeUser makes the broker refuse tokens of a user, and close the connections that used them.
+func (c *Client) RevokeUser(ctx context.Context, user string, r Revocation) (Revoked, error) {
+	return c.revoke(ctx, "/v1/users/"+url.PathEscape(user), r)
+}
+
+// RevokeClient is RevokeUser for one client of the user, by its full id.
+func (c *Client) RevokeClient(ctx context.Context, id string, r Revocation) (Revoked, error) {
+	return c.revoke(ctx, clientPath(id, ""), r)
+}
+
+func (c *Client) revoke(ctx context.Context, path string, r Revocation) (answer Revoked, err error) {
+	body := struct {
+		Before  int64 `json:"before,omitempty"`
+		Durable bool  `json:"durable,omitempty"`
+	}{Durable: r.Durable}
+	if !r.Before.IsZero() {
+		body.Before = r.Before.UnixMilli()
+	}
+	err = c.Call(ctx, Request{Method: http.MethodPost, Path: path + "/revoke", Body: body}, &answer)
+	return answer, err
 }
 
 // Server is a live instance.

@@ -33,6 +33,16 @@ func TestCheck(t *testing.T) {
 	if r := b.cli(t, "check", "inbox:alice", "--token", bad); !strings.Contains(r.Stdout, "bad token") {
 		t.Errorf("%+v", r)
 	}
+	b.steps(t, []step{
+		{line: "token revoke alice --before 2024-01-01T00:00:00Z", want: "issued before\t2024-01-01T00:00:00Z\n"},
+		{line: "check inbox:alice --token -", stdin: good + "\n", want: "subscribe\tyes\t"},
+		{line: "token revoke --client bob/phone", want: "disconnected\t0\n"},
+		{line: "token revoke alice", want: "disconnected\t0\n"},
+		{line: "check inbox:alice --token -", stdin: good + "\n", code: exitForbidden},
+		{line: "token revoke", code: exitUsage},
+		{line: "token revoke alice --client alice/phone", code: exitUsage},
+		{line: "token revoke alice --before yesterday", code: exitUsage},
+	})
 }
 
 // TestWebhooks: an event that the backend refuses is a dead letter, and retry sends it again.

@@ -11,9 +11,9 @@ import (
 )
 
 func (a *app) tokenCommand() *cobra.Command {
-	return group("token", "Issues and decodes tokens of clients",
-		"Issues and decodes the tokens with which clients connect, see docs/access.md.",
-		a.tokenIssueCommand(), a.tokenDecodeCommand())
+	return group("token", "Issues, decodes and revokes tokens of clients",
+		"Issues, decodes and revokes the tokens with which clients connect, see docs/access.md.",
+		a.tokenIssueCommand(), a.tokenDecodeCommand(), a.tokenRevokeCommand())
 }
 
 // tokenFlags describe a token.

@@ -10,6 +10,7 @@ var attacks = []struct {
 	{"forged tokens", forgedTokens},
 	{"replayed tokens", replayedTokens},
 	{"refresh with the token of another user", refreshAsAnother},
+	{"revoked tokens", revokedTokens},
 	{"replayed connects", replayedConnects},
 	{"replayed pushes", replayedPushes},
 	{"forged API keys", forgedKeys},

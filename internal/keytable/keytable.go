@@ -47,6 +47,8 @@ var Table = []Row{
 	{whole(`s_ch_\{.+\}`), "set", Owner},
 	{whole(`s_c_\{.+\}`), "set", Owner},
 	leases,
+	{whole(`u_revoked`), "zset", TTL},
+	{whole(`u_r_\{.+\}(:.+)?`), "string", TTL},
 	{whole(`u_\{.+\}`), "hash", TTL},
 	{whole(`c_\{.+\}`), "hash", TTL},
 	{whole(`ch_list`), "set", Owner},

@@ -7,7 +7,6 @@ import (
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
 	"switchboard/kit"
-	"switchboard/kit/index"
 )
 
 // The data of the methods. There is no user: that is the user of the connection.
@@ -105,28 +104,18 @@ func method[Q, A any](run func(context.Context, session.Caller, Q) (*A, error)) 
 	})
 }
 
-// createOwn creates an avatar of a client's user, with a random id. Its card takes a place in the
-// list of the user first, in one step with the look at the limit.
+// createOwn creates an avatar of a client's user, with a random id.
 func (s *Scenes) createOwn(ctx context.Context, c session.Caller, q newAvatarRequest) (*Avatar, error) {
-	n := NewAvatar{User: c.User, Name: q.Name, Figure: q.Figure, Data: q.Data}
-	if err := n.check(); err != nil {
-		return nil, err
-	}
-	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
-		return nil, err
-	}
-	list := userList(c.User)
-	taken := index.Card{ID: n.ID, Version: takenVersion, Lists: map[string]int64{list: now()}}
-	stored, err := s.opts.Avatars.PutWithin(ctx, taken, list, s.opts.PerUser)
+	counts, err := s.opts.Avatars.Count(ctx, userList(c.User))
 	if err != nil {
 		return nil, err
 	}
-	if !stored {
+	if counts[0] >= s.opts.PerUser {
 		return nil, &wire.DetailedError{
-			Err: wire.Errorf(wire.Full, "user %s has %d avatars, that is all", c.User, s.opts.PerUser), Data: map[string]int{"max": s.opts.PerUser},
+			Err: wire.Errorf(wire.Full, "user %s has %d avatars, that is all", c.User, counts[0]), Data: map[string]int{"max": s.opts.PerUser},
 		}
 	}
-	return s.createAvatar(ctx, n)
+	return s.CreateAvatar(ctx, NewAvatar{User: c.User, Name: q.Name, Figure: q.Figure, Data: q.Data})
 }
 
 // answer returns the answer of a method or a call: no result with an error.

@@ -1,24 +1,29 @@
 #!lua
 -- Writes bindings of clients to their users, except where an entry has a higher generation. If a
 -- user has too many clients, the offline client with the lowest generation is removed. A malformed
--- entry counts as offline with the lowest generation.
+-- entry counts as offline with the lowest generation. A client whose token was revoked is not
+-- bound.
 -- For each binding:
 -- KEYS[k+1] u_{user}
+-- KEYS[k+2] u_r_{user}
+-- KEYS[k+3] u_r_{user}:<client>
 -- ARGV[a+1] client
 -- ARGV[a+2] server
 -- ARGV[a+3] generation, integer below 2^53
+-- ARGV[a+4] when the token was issued, Unix ms; 0 if it is not known
 -- For all:
 -- ARGV[1] TTL of the key, ms
 -- ARGV[2] most clients of one user
 -- ARGV[3] most online clients of one user, 0 for no limit
 -- returns for each binding 1 if it was written, or if its entry has a higher generation; 0 if it
 --         was refused, because too many clients are online, or the user has too many and none is
---         offline; or an error
+--         offline; -1 if the token was revoked; or an error
 -- cost O(1) for each; O(clients of the user) for a client that comes online if the user has
 --         ARGV[3] clients or more, and for a new client if the user has ARGV[2] clients
 local call, ttl, max_clients, max_online = redis.call, ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local function bind(k, a)
+  if revoked(KEYS[k+2], KEYS[k+3], ARGV[a+4]) then return -1 end
   local entry = call('HGET', KEYS[k+1], ARGV[a+1])
   if entry then
     local generation = entry:match(':(%d+)$')
@@ -51,8 +56,8 @@ end
 
 -- An error in one binding does not affect the others.
 local replies = {}
-for i = 1, #KEYS do
-  local ok, reply = pcall(bind, i - 1, 3 * i)
+for i = 1, #KEYS / 3 do
+  local ok, reply = pcall(bind, 3 * i - 3, 4 * i - 1)
   replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
 return replies

@@ -84,6 +84,12 @@ var rateSteps = []step{
 
 // lastSteps end what the others need.
 var lastSteps = []step{
+	{op: "revokeUserTokens", path: "carl"},
+	{op: "revokeUserTokens", path: "carl", body: `{"before":1795330765,"durable":false}`, status: 400, code: "bad_request"},
+	{op: "revokeUserTokens", path: "carl", body: `{"before":1704067200000,"durable":false}`},
+	{op: "revokeClientTokens", path: "carl/phone", body: `{"before":1704067200000,"durable":false}`},
+	{op: "revokeClientTokens", path: "c-7QK2", status: 400, code: "bad_request"},
+	{op: "revokeUserClientTokens", path: "carl phone", body: `{"before":1704067200000,"durable":false}`},
 	{op: "disconnectClient", path: "alice/phone"},
 	{op: "disconnectUserClient", path: "alice phone"},
 	{op: "disconnectUser", path: "alice"},

@@ -49,6 +49,11 @@ const calls: Omit<Calls<Backend>, "call"> = {
     ["c", { after: 1, limit: 1, wait: 1 }],
     ["u/c", { after: 1, limit: 1, wait: 1 }],
   ],
+  revokeUser: [["u", { before: new Date(), durable: true }]],
+  revokeClient: [
+    ["c", { before: new Date(), durable: true }],
+    ["u/c", { before: new Date(), durable: true }],
+  ],
   disconnectUser: [["u"]],
   disconnectClient: [["c"], ["u/c"]],
   servers: [[]],

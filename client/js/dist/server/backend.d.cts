@@ -1,6 +1,6 @@
 import { type ApiOptions, type Call } from "../api.cjs";
 import type { Json, JsonInput } from "../wire.cjs";
-import type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo } from "./answers.cjs";
+import type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, UserInfo } from "./answers.cjs";
 import { Kit } from "./kit.cjs";
 import type { CheckQuery, DeadLetter, HealthReport, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.cjs";
 import type { Push, PushAnswer, PushError } from "./push.cjs";
@@ -91,6 +91,13 @@ export declare class Backend {
         limit?: number;
         wait?: number;
     }): Promise<QueuePage>;
+    /**
+     * Refuses the tokens of a user that were issued before a time, absent: now. Connections that used
+     * them are closed as `expired`. The key needs the scope admin.
+     */
+    revokeUser(user: string, options?: RevokeOptions): Promise<Revoked>;
+    /** Like revokeUser, for one client of the user, by its full id. */
+    revokeClient(client: string, options?: RevokeOptions): Promise<Revoked>;
     disconnectUser(user: string): Promise<{
         disconnected: number;
     }>;

@@ -1,6 +1,6 @@
 import { type ApiOptions, type Call } from "../api.js";
 import type { Json, JsonInput } from "../wire.js";
-import type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, ServerInfo, StoredFields, UserInfo } from "./answers.js";
+import type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, UserInfo } from "./answers.js";
 import { Kit } from "./kit.js";
 import type { CheckQuery, DeadLetter, HealthReport, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.js";
 import type { Push, PushAnswer, PushError } from "./push.js";
@@ -91,6 +91,13 @@ export declare class Backend {
         limit?: number;
         wait?: number;
     }): Promise<QueuePage>;
+    /**
+     * Refuses the tokens of a user that were issued before a time, absent: now. Connections that used
+     * them are closed as `expired`. The key needs the scope admin.
+     */
+    revokeUser(user: string, options?: RevokeOptions): Promise<Revoked>;
+    /** Like revokeUser, for one client of the user, by its full id. */
+    revokeClient(client: string, options?: RevokeOptions): Promise<Revoked>;
     disconnectUser(user: string): Promise<{
         disconnected: number;
     }>;

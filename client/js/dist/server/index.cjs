@@ -413,6 +413,9 @@ var repeats = [
   ["POST", "/v1/rooms/*/reserve", [], []],
   ["POST", "/v1/accounts/*/restore", [], []],
   ["POST", "/v1/webhooks/dead/retry", [], []],
+  ["POST", "/v1/clients/*/revoke", [], []],
+  ["POST", "/v1/clients/*/*/revoke", [], []],
+  ["POST", "/v1/users/*/revoke", [], []],
   ["POST", "/v1/holds/*/sales", ["id"], []],
   ["POST", "/v1/rooms/*/start", [], []],
   ["POST", "/v1/boards/*/scores", ["operation"], []],
@@ -421,6 +424,10 @@ var repeats = [
 ];
 
 // src/server/backend.ts
+var revocation = ({ before, durable }) => ({
+  body: { ...before !== void 0 && { before: Number(before) }, ...durable && { durable } },
+  repeatable: true
+});
 var Backend = class {
   constructor(urls, options = {}) {
     this.api = new Api(urls, options);
@@ -485,6 +492,17 @@ var Backend = class {
       query,
       wait: (query.wait ?? 0) * 1e3
     });
+  }
+  /**
+   * Refuses the tokens of a user that were issued before a time, absent: now. Connections that used
+   * them are closed as `expired`. The key needs the scope admin.
+   */
+  revokeUser(user, options = {}) {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/revoke`, revocation(options));
+  }
+  /** Like revokeUser, for one client of the user, by its full id. */
+  revokeClient(client, options = {}) {
+    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/revoke`, revocation(options));
   }
   disconnectUser(user) {
     return this.call("POST", `/v1/users/${encodeURIComponent(user)}/disconnect`);

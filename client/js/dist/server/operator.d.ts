@@ -125,6 +125,8 @@ export interface Rights {
     error?: string;
     user?: string;
     client?: string;
+    /** When the token was issued, in ms since 1970. */
+    issued?: number;
     /** The end of the token, in ms since 1970. */
     expires?: number;
     connect?: Allowed;

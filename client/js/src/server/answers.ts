@@ -61,9 +61,29 @@ export interface UserClient {
   queued: number;
 }
 
+export interface RevokeOptions {
+  /** A time in ms since 1970, or a Date. */
+  before?: number | Date;
+  /** Wait until a replica has it. */
+  durable?: boolean;
+}
+
+export interface Revoked {
+  /** The time in force, perhaps that of an earlier call, in ms since 1970. */
+  before: number;
+  /** When the store forgets it, in ms since 1970. */
+  until: number;
+  /** The connections that were closed. */
+  disconnected: number;
+  /** Servers that did not answer in time. They close their connections at their next beat. */
+  pending?: number;
+}
+
 export interface UserInfo {
   user: string;
   online: boolean;
+  /** Tokens that were issued before this time, in ms since 1970, are revoked. */
+  revoked?: number;
   clients: UserClient[];
 }
 

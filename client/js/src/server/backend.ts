@@ -8,6 +8,8 @@ import type {
   FieldPage,
   HistoryPage,
   PresencePage,
+  Revoked,
+  RevokeOptions,
   ServerInfo,
   StoredFields,
   UserInfo,
@@ -40,6 +42,11 @@ export interface CallOptions extends Call {
 }
 
 type Page = { limit?: number; cursor?: string };
+
+const revocation = ({ before, durable }: RevokeOptions): CallOptions => ({
+  body: { ...(before !== undefined && { before: Number(before) }), ...(durable && { durable }) },
+  repeatable: true,
+});
 
 /** Backend calls the HTTP API of one or several brokers. A refusal is an ApiError. */
 export class Backend {
@@ -135,6 +142,19 @@ export class Backend {
       query,
       wait: (query.wait ?? 0) * 1000,
     });
+  }
+
+  /**
+   * Refuses the tokens of a user that were issued before a time, absent: now. Connections that used
+   * them are closed as `expired`. The key needs the scope admin.
+   */
+  revokeUser(user: string, options: RevokeOptions = {}): Promise<Revoked> {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/revoke`, revocation(options));
+  }
+
+  /** Like revokeUser, for one client of the user, by its full id. */
+  revokeClient(client: string, options: RevokeOptions = {}): Promise<Revoked> {
+    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/revoke`, revocation(options));
   }
 
   disconnectUser(user: string): Promise<{ disconnected: number }> {

@@ -9,6 +9,8 @@ export type {
   FieldPage,
   HistoryPage,
   PresencePage,
+  Revoked,
+  RevokeOptions,
   ServerInfo,
   StoredFields,
   StoredMessage,

@@ -114,6 +114,7 @@ export interface Device {
 export interface User {
   user: string;
   online: boolean;
+  revoked?: number; // tokens issued before it are revoked
   clients: Device[];
 }
 

@@ -190,6 +190,33 @@ test("a device is found, its queue is shown, and it is disconnected", async () =
   );
 });
 
+test("tokens of a user are revoked, where clients need tokens", () =>
+  inPage(
+    async (page) => {
+      const revoked = Date.UTC(2026, 10, 23);
+      const self = await call("GET", "/v1/self");
+      await page.route("**/v1/users/carl", (route) =>
+        route.fulfill({ json: { user: "carl", online: false, clients: [], revoked } }),
+      );
+      let body;
+      await page.route("**/v1/users/carl/revoke", (route) => {
+        body = route.request().postData();
+        return route.fulfill({ json: { before: revoked, until: revoked, disconnected: 2 } });
+      });
+      await openPage(page, "users/carl");
+      await page.getByText("The store knows no device").waitFor();
+      assert.equal(await page.getByRole("button", { name: "Revoke tokens" }).count(), 0);
+      await page.route("**/v1/self", (route) => route.fulfill({ json: { ...self, tokens: true } }));
+      await page.reload();
+      await page.getByRole("button", { name: "Revoke tokens" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Revoke tokens" }).click();
+      await page.getByText("2 disconnected.").waitFor();
+      await page.getByText("Tokens that were issued before").waitFor();
+      assert.equal(body, "{}");
+    },
+    { key: KEY_ADMIN },
+  ));
+
 test("hostile names and payloads stay text", async () => {
   const client = await openClient({
     user: hostile,

@@ -2,18 +2,18 @@ import { get, path, post } from "../api";
 import { count } from "../format";
 import { useAction, useLoad } from "../hooks";
 import { PushForm } from "../parts/push";
-import { Ago, Badge, Card, Confirm, Empty, Loading, Page, Problem, Table } from "../parts/ui";
+import { Ago, At, Badge, Card, Confirm, Empty, Loading, Page, Problem, Table } from "../parts/ui";
 import { link } from "../router";
 import { useSession } from "../session";
 import type { User } from "../types";
 
 /** UserPage shows the devices of a user, online or not. */
 export function UserPage({ name }: { name: string }) {
-  const { may } = useSession();
+  const { may, self } = useSession();
   const { data, error, reload } = useLoad((signal) => get<User>(path("users", name), { signal }), [name], 3000);
   const disconnect = useAction<{ disconnected: number }>();
-  const end = async () => {
-    await disconnect.run(() => post(path("users", name, "disconnect")));
+  const end = async (call: "disconnect" | "revoke") => {
+    await disconnect.run(() => post(path("users", name, call)));
     reload();
   };
   return (
@@ -22,20 +22,37 @@ export function UserPage({ name }: { name: string }) {
       trail={{ label: "Users", href: link("users") }}
       about={data && <Online online={data.online} />}
       actions={
-        may("admin") &&
-        data?.online && (
-          <Confirm
-            label="Disconnect all devices"
-            busy={disconnect.busy}
-            onConfirm={end}
-            question={`All connections of ${name} end now. The devices may connect again, unless your backend refuses them.`}
-          />
+        may("admin") && (
+          <>
+            {self.tokens && (
+              <Confirm
+                label="Revoke tokens"
+                busy={disconnect.busy}
+                onConfirm={() => end("revoke")}
+                question={`All tokens of ${name} that were issued until now are refused, and the connections with them end. The devices need new tokens.`}
+              />
+            )}
+            {data?.online && (
+              <Confirm
+                label="Disconnect all devices"
+                busy={disconnect.busy}
+                onConfirm={() => end("disconnect")}
+                question={`All connections of ${name} end now. The devices may connect again, unless your backend refuses them.`}
+              />
+            )}
+          </>
         )
       }
     >
       <Problem error={error ?? disconnect.error} retry={reload} />
       <p role="status" class="soft">
         {disconnect.result && `${count(disconnect.result.disconnected)} disconnected.`}
+        {data?.revoked && (
+          <>
+            {" "}
+            Tokens that were issued before <At ms={data.revoked} /> are revoked.
+          </>
+        )}
       </p>
       <div class="grid split">
         <Card title="Devices" flush>
