@@ -44,3 +44,5 @@ export declare class SignedOutError extends Error {
 export declare function refusal(m: Incoming): SwitchboardError;
 /** entryOf returns the entry of a field on the wire. */
 export declare function entryOf(field: WireField): Entry;
+/** What to do after these ends. */
+export declare const remedies: Record<string, string>;

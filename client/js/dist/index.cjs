@@ -99,6 +99,13 @@ function entryOf(field) {
 function entriesOf(fields) {
   return Object.fromEntries(Object.entries(fields).map(([name, f]) => [name, f && entryOf(f)]));
 }
+var remedies = {
+  unauthorized: "Is the token one for this broker?",
+  superseded: "Give each tab and each device another `client`",
+  lost: "Is the URL right, with the path /ws, and does the broker allow this origin?",
+  forbidden: "Does the token, or the namespace, allow it?",
+  ended: "Handle `unsubscribed`"
+};
 
 // src/json.ts
 function jsonOf(value, what) {
@@ -413,6 +420,8 @@ var Feed = class extends Emitter {
     this._sb = _sb;
     /** @internal Grows when ids become meaningless: then earlier messages move no position. */
     this._epoch = 0;
+    /** @internal Grows when what waits must not be delivered. */
+    this._generation = 0;
     /** @internal */
     this._queue = new Queue();
   }
@@ -424,7 +433,10 @@ var Feed = class extends Emitter {
   _message(m) {
     if (this._received !== void 0 && m.id <= this._received) return this._duplicate();
     this._received = m.id;
-    this._enqueue(m.id, () => this._deliver(m));
+    this._enqueue(
+      m.id,
+      this._current(() => this._deliver(m))
+    );
   }
   /**
    * @internal Moves the position to the end of a gap. If it is higher already, it stays: a gap may
@@ -436,7 +448,11 @@ var Feed = class extends Emitter {
     const reset = after !== void 0 && id < after;
     if (reset) this._epoch++;
     if (reset || this._received === void 0 || id > this._received) this._received = id;
-    this._enqueue(id, () => this._emit("gap", ...args({ after, id })), reset);
+    this._enqueue(
+      id,
+      this._current(() => this._missed({ after, id })),
+      reset
+    );
   }
   /**
    * @internal Sets the position by the answer to a subscribe or connect with `asked` as `after`.
@@ -451,7 +467,11 @@ var Feed = class extends Emitter {
     } else if (m.id !== asked2) {
       this._received = m.id;
       this._epoch++;
-      this._enqueue(m.id, () => this._emit("gap", ...args({ after: asked2, id: m.id })), true);
+      this._enqueue(
+        m.id,
+        this._current(() => this._missed({ after: asked2, id: m.id })),
+        true
+      );
     }
   }
   /** @internal Calls `run` after all earlier messages, and then moves the position. */
@@ -474,6 +494,14 @@ var Feed = class extends Emitter {
     if (m.data === void 0) return;
     return this._emit("message", ...args(m.data, infoOf(m)));
   }
+  /** @internal Messages are gone. */
+  _missed(gap) {
+    return this._emit("gap", ...args(gap));
+  }
+  _current(run) {
+    const generation = this._generation;
+    return () => generation === this._generation ? run() : void 0;
+  }
   /** @internal Is called after `position` has changed. */
   _moved() {
     this._sb._store._changed();
@@ -487,6 +515,129 @@ function args(...list) {
 }
 function infoOf(m) {
   return { id: m.id, channel: m.channel ?? "", by: m.by };
+}
+
+// src/channelcalls.ts
+var ChannelCalls = class extends Feed {
+  /** Publishes data, and returns the id of the message. */
+  publish(data, options = {}) {
+    return this.update({ ...options, data });
+  }
+  /** Changes fields, all of them or none. A refusal by the state has the current `fields`. */
+  async update(change) {
+    const m = await this._ask({ type: "publish", ...encode(change) }, change.timeout);
+    return { id: m.id, fields: m.fields ?? {} };
+  }
+  /** Sets one field. */
+  set(name, value, options = {}) {
+    return this.update({ ...options, set: { [name]: value } });
+  }
+  /** Removes fields. An absent one is no error. */
+  del(names, options = {}) {
+    return this.update({ ...options, del: listOf(names) });
+  }
+  /** Adds to a whole number, within bounds, and returns the result. */
+  async add(name, by, options = {}) {
+    const { min, max, ...rest } = options;
+    const add = { [name]: { by, min, max } };
+    return (await this.update({ ...rest, add })).fields[name];
+  }
+  /** Gives fields a new lease of `ttl` seconds. */
+  touch(names, options = {}) {
+    return this.update({ ...options, touch: listOf(names) });
+  }
+  /** Reads stored messages, the oldest first, without a subscription. */
+  async history(options = {}) {
+    const m = await this._ask({ type: "history", after: 0, ...options });
+    const messages = m.messages ?? [];
+    const last = m.id ?? messages.at(-1)?.id ?? options.after ?? 0;
+    return { messages, more: !!m.more, last, recovered: m.recovered !== false };
+  }
+  /**
+   * Reads a page of the clients in the channel, without a subscription. In a channel that shows
+   * aliases, `alias` is that of this client, or empty.
+   */
+  async presence(options = {}) {
+    const m = await this._ask({ type: "presence", ...options });
+    return { clients: m.clients ?? [], count: m.count ?? 0, users: m.users, next: m.next, alias: m.alias };
+  }
+  /** Reads a page of the fields, without a subscription. */
+  async readState(options = {}) {
+    const m = await this._ask({ type: "state", ...options });
+    const fields = Object.entries(m.fields ?? {}).map(([name, f]) => [name, entryOf(f)]);
+    return { id: m.id, fields: Object.fromEntries(fields), cursor: m.cursor };
+  }
+  /** @internal */
+  _ask(message, timeout) {
+    return this._sb._call({ ...message, channel: this.name }, timeout);
+  }
+};
+function listOf(names) {
+  return Array.isArray(names) ? names : [names];
+}
+
+// src/timeout.ts
+async function within(ms, promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    const error = new SwitchboardError("timeout", `no ${what} in time`);
+    if (ms) timer = setTimeout(() => reject(error), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// src/load.ts
+var Loader = class {
+  constructor(_host, _backoff) {
+    this._host = _host;
+    this._backoff = _backoff;
+    /** The subscription that begins next has no data yet. */
+    this._due = true;
+    /** The messages up to this position are in the data. */
+    this._loadedTo = 0;
+  }
+  /**
+   * Loads for messages above `from`. `missed`: earlier ones are gone, so a position below is too
+   * old. `isCurrent` reports whether the subscription is still the same.
+   */
+  async _run(from, missed, isCurrent) {
+    const host = this._host;
+    let snapshot2;
+    try {
+      snapshot2 = await within(host._timeout, host._load(), "answer of load");
+      if (typeof snapshot2 !== "object" || !snapshot2) throw new TypeError("load: it returned no object");
+      checkPosition(snapshot2.after);
+      if (missed && snapshot2.after && snapshot2.after < from) {
+        throw new RangeError(`load: the position ${snapshot2.after} is before the oldest message, ${from}`);
+      }
+    } catch (error) {
+      if (!isCurrent()) return;
+      host._loadFailed(error);
+      return this._restart(void 0, this._backoff._next());
+    }
+    if (!isCurrent()) return;
+    this._backoff._forget();
+    const { after = from } = snapshot2;
+    this._loadedTo = after;
+    if (after < from && !missed) {
+      this._restart(after, 0);
+      this._due = false;
+    }
+    await host._loaded(snapshot2);
+  }
+  _restart(after, delay) {
+    this._due = true;
+    this._host._rewind(after, delay);
+  }
+};
+function checkPosition(after) {
+  if (after !== void 0 && !(Number.isSafeInteger(after) && after >= 0)) {
+    throw new TypeError(`after: ${String(after)} is no position`);
+  }
 }
 
 // src/members.ts
@@ -856,7 +1007,7 @@ function record(state, newer) {
 }
 
 // src/channel.ts
-var Channel = class extends Feed {
+var Channel = class extends ChannelCalls {
   /** @internal */
   constructor(name, sb) {
     super(name, sb);
@@ -877,9 +1028,8 @@ var Channel = class extends Feed {
   }
   /** @internal */
   _configure(o) {
-    if (o.after !== void 0 && !(Number.isSafeInteger(o.after) && o.after >= 0)) {
-      throw new TypeError(`after: ${o.after} is no position`);
-    }
+    checkPosition(o.after);
+    if (o.load) this._keepLoaded(o.load, o.after);
     if (o.after !== void 0 && !this._wanted) this._restartAt(o.after);
     if (o.state !== void 0 && o.state !== false) this._keepState(o.state === true ? "" : o.state);
     if (o.presence) this._keepMembers();
@@ -917,33 +1067,6 @@ var Channel = class extends Feed {
     this._end(new SwitchboardError("unsubscribed", `${this.name} was unsubscribed`));
     if (sent) await this._ask({ type: "unsubscribe" });
   }
-  /** Publishes data, and returns the id of the message. */
-  publish(data, options = {}) {
-    return this.update({ ...options, data });
-  }
-  /** Changes fields, all of them or none. A refusal by the state has the current `fields`. */
-  async update(change) {
-    const m = await this._ask({ type: "publish", ...encode(change) }, change.timeout);
-    return { id: m.id, fields: m.fields ?? {} };
-  }
-  /** Sets one field. */
-  set(name, value, options = {}) {
-    return this.update({ ...options, set: { [name]: value } });
-  }
-  /** Removes fields. An absent one is no error. */
-  del(names, options = {}) {
-    return this.update({ ...options, del: listOf(names) });
-  }
-  /** Adds to a whole number, within bounds, and returns the result. */
-  async add(name, by, options = {}) {
-    const { min, max, ...rest } = options;
-    const add = { [name]: { by, min, max } };
-    return (await this.update({ ...rest, add })).fields[name];
-  }
-  /** Gives fields a new lease of `ttl` seconds. */
-  touch(names, options = {}) {
-    return this.update({ ...options, touch: listOf(names) });
-  }
   /**
    * Reads and writes fields as properties of a draft: `await room.transact((s) => { s.turn =
    * next(s.turn); })`. It is published under the condition that no field that was read has changed.
@@ -951,27 +1074,6 @@ var Channel = class extends Feed {
    */
   transact(change, options = {}) {
     return transact(this, change, options);
-  }
-  /** Reads stored messages, the oldest first, without a subscription. */
-  async history(options = {}) {
-    const m = await this._ask({ type: "history", after: 0, ...options });
-    const messages = m.messages ?? [];
-    const last = m.id ?? messages.at(-1)?.id ?? options.after ?? 0;
-    return { messages, more: !!m.more, last, recovered: m.recovered !== false };
-  }
-  /**
-   * Reads a page of the clients in the channel, without a subscription. In a channel that shows
-   * aliases, `alias` is that of this client, or empty.
-   */
-  async presence(options = {}) {
-    const m = await this._ask({ type: "presence", ...options });
-    return { clients: m.clients ?? [], count: m.count ?? 0, users: m.users, next: m.next, alias: m.alias };
-  }
-  /** Reads a page of the fields, without a subscription. */
-  async readState(options = {}) {
-    const m = await this._ask({ type: "state", ...options });
-    const fields = Object.entries(m.fields ?? {}).map(([name, f]) => [name, entryOf(f)]);
-    return { id: m.id, fields: Object.fromEntries(fields), cursor: m.cursor };
   }
   /**
    * Shows a value to the members that watch: a cursor, or "is typing". It is not stored. At most
@@ -1022,6 +1124,7 @@ var Channel = class extends Feed {
     this._hereTimer = this._shown = void 0;
     this._members?._stop();
     if (forget) {
+      if (this._loader) this._loader._due = true;
       this._restartAt(void 0);
       this._sb._forgetPosition(this.name);
       this._members?._forget();
@@ -1033,16 +1136,54 @@ var Channel = class extends Feed {
   /** @internal */
   _deliver(m) {
     const changed = this._state?._message(m);
-    return changed && m.data !== void 0 ? changed.then(() => super._deliver(m)) : super._deliver(m) ?? changed;
+    if (m.data === void 0 || this._loader && m.id <= this._loader._loadedTo) return changed;
+    return changed ? changed.then(() => super._deliver(m)) : super._deliver(m);
   }
-  _ask(message, timeout) {
-    return this._sb._call({ ...message, channel: this.name }, timeout);
+  /** @internal */
+  _missed(gap) {
+    const handled = super._missed(gap);
+    return this._loader ? Promise.resolve(handled).then(() => this._runLoad(gap.id, true)) : handled;
   }
   _restartAt(after) {
     this._epoch++;
+    if (this._loader) this._generation++;
     this._series = 0;
     this._active = false;
     this._start(after);
+  }
+  _keepLoaded(load, after) {
+    if (after !== void 0) throw new TypeError("after: with `load`, it returns the position");
+    if (this._loader) return;
+    const host = {
+      _load: load,
+      _timeout: this._sb._timeout,
+      _loaded: (snapshot2) => this._emit("loaded", snapshot2),
+      _rewind: (position, delay) => this._rewind(position, delay),
+      _loadFailed: (error) => this._sb._report(error, "load", this.name)
+    };
+    this._loader = new Loader(host, this._sb._newBackoff());
+    if (this._active) this._startLoad();
+  }
+  /** Loads, before the messages that follow. */
+  _startLoad() {
+    if (!this._loader?._due) return;
+    this._loader._due = false;
+    const from = this._received ?? 0;
+    this._queue._push(() => this._runLoad(from, false));
+  }
+  async _runLoad(from, missed) {
+    const generation = this._generation;
+    await this._loader?._run(from, missed, () => generation === this._generation);
+  }
+  /** Ends the subscription, and begins another one at a position after a delay in ms. */
+  _rewind(after, delay) {
+    const sent = this._active || this._pending;
+    this._restartAt(after);
+    this._lost();
+    if (sent) void this._ask({ type: "unsubscribe" }).catch(() => {
+    });
+    if (delay) this._timer = setTimeout(() => this._subscribe(), delay);
+    else if (this._sb._isConnected) this._subscribe();
   }
   _keepState(prefix) {
     this._state ??= new State(this._failed, () => this._sb._closed ?? this._endedBy);
@@ -1081,7 +1222,7 @@ var Channel = class extends Feed {
   _subscribe() {
     this._due = false;
     clearTimeout(this._timer);
-    if (this._received === void 0) this._start(this._sb._savedPosition(this.name));
+    if (this._received === void 0 && !this._loader) this._start(this._sb._savedPosition(this.name));
     const message = {
       type: "subscribe",
       channel: this.name,
@@ -1110,6 +1251,7 @@ var Channel = class extends Feed {
     this._retry._forget();
     if (!continues && !(asked2["held"] && m.recovered)) this._series = 0;
     this._answered(asked2["after"], m);
+    this._startLoad();
     if (this._members) void this._members._read();
     if (this._shown !== void 0) {
       this._hereDue = true;
@@ -1151,9 +1293,6 @@ var Channel = class extends Feed {
     this._hereTimer = setTimeout(() => this._sendHere(), 50);
   }
 };
-function listOf(names) {
-  return Array.isArray(names) ? names : [names];
-}
 
 // src/config.ts
 function urlsOf(urls, scheme) {
@@ -1548,20 +1687,6 @@ function snapshot(saved, inbox, all, feeds) {
   };
 }
 
-// src/timeout.ts
-async function within(ms, promise, what) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    const error = new SwitchboardError("timeout", `no ${what} in time`);
-    if (ms) timer = setTimeout(() => reject(error), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 // src/storage.ts
 var writeDelay = 100;
 var readTimeout = 1e4;
@@ -1728,13 +1853,6 @@ var User = class extends Emitter {
 // src/switchboard.ts
 var sameInstance = ["expired", "unauthorized", "slow", "idle"];
 var asked = ["token", "disconnected"];
-var remedies = {
-  unauthorized: "Is the token one for this broker?",
-  superseded: "Give each tab and each device another `client`",
-  lost: "Is the URL right, with the path /ws, and does the broker allow this origin?",
-  forbidden: "Does the token, or the namespace, allow it?",
-  ended: "Handle `unsubscribed`"
-};
 var maxWaiting2 = 1e4;
 var Switchboard = class extends Emitter {
   constructor(urls, options = {}) {
@@ -1853,7 +1971,11 @@ var Switchboard = class extends Emitter {
     return new Backoff(backoffMin, backoffMax, 4 * backoffMin * (2 * urls - 1));
   }
   /** @internal */
-  async _call(message, timeout = this._o.timeout ?? 3e4) {
+  get _timeout() {
+    return this._o.timeout ?? 3e4;
+  }
+  /** @internal */
+  async _call(message, timeout = this._timeout) {
     try {
       return await new Promise((resolve, reject) => this._calls._submit(message, timeout, resolve, reject));
     } catch (error) {

@@ -1,11 +1,13 @@
 /** The client of Switchboard for browsers, Node, Deno, Bun and React Native. */
 export { Switchboard } from "./switchboard.cjs";
 export type { Connected, Disconnected, Logger, Options, SwitchboardEvents } from "./options.cjs";
+export type { ChannelEvents, ChannelOptions, History, Subscribed } from "./options.cjs";
 export { SwitchboardError, SignedOutError } from "./errors.cjs";
 export type { Entry, LocalCode } from "./errors.cjs";
-export type { Channel, ChannelEvents, ChannelOptions, History, Subscribed } from "./channel.cjs";
+export type { Channel } from "./channel.cjs";
 export type { Change, ChangeOptions, Published, PublishOptions } from "./change.cjs";
 export type { Feed, FeedEvents, Gap, MessageInfo } from "./feed.cjs";
+export type { Loaded } from "./load.cjs";
 export type { AppState } from "./foreground.cjs";
 export type { Inbox } from "./inbox.cjs";
 export type { MemberEvents, Members } from "./members.cjs";

@@ -1,8 +1,9 @@
-import { Channel, type ChannelOptions } from "./channel.cjs";
+import { Channel } from "./channel.cjs";
 import { Emitter } from "./emitter.cjs";
 import { Feed } from "./feed.cjs";
 import { Inbox } from "./inbox.cjs";
-import type { Options, SwitchboardEvents } from "./options.cjs";
+import type { Loaded } from "./load.cjs";
+import type { ChannelOptions, Options, SwitchboardEvents } from "./options.cjs";
 import { User } from "./user.cjs";
 import type { Json, JsonInput } from "./wire.cjs";
 /** Switchboard is one logical connection to a broker. It reconnects until it is closed. */
@@ -30,7 +31,7 @@ export declare class Switchboard extends Emitter<SwitchboardEvents> {
     /**
      * A channel, subscribed at once unless `subscribe` is false. The same name is the same channel.
      */
-    channel<Data = Json, Fields extends object = Record<string, Json>>(name: string, options?: ChannelOptions): Channel<Data, Fields>;
+    channel<Data = Json, Fields extends object = Record<string, Json>, Snapshot extends Loaded = Loaded>(name: string, options?: ChannelOptions<Snapshot>): Channel<Data, Fields, Snapshot>;
     /** Whether a user is online. */
     user(name: string): User;
     /** Asks your backend, and returns its answer. */

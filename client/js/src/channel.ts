@@ -1,59 +1,22 @@
 import { Backoff } from "./backoff.js";
-import { encode, type Change, type ChangeOptions, type Published, type PublishOptions } from "./change.js";
-import { SwitchboardError, entryOf, type Entry } from "./errors.js";
-import { Feed, type FeedEvents } from "./feed.js";
+import { ChannelCalls } from "./channelcalls.js";
+import { SwitchboardError } from "./errors.js";
+import type { Gap } from "./feed.js";
 import { jsonOf } from "./json.js";
+import { Loader, checkPosition, type Loaded, type LoadHost } from "./load.js";
 import { Members } from "./members.js";
+import type { ChannelEvents, ChannelOptions, Subscribed } from "./options.js";
 import { State } from "./state.js";
 import type { Switchboard } from "./switchboard.js";
 import { transact, type Draft, type TransactOptions } from "./transact.js";
-import type { Incoming, Json, JsonInput, Member, Outgoing, Sent, Stored } from "./wire.js";
-
-export interface ChannelOptions {
-  /** Subscribe at once. Absent: true. */
-  subscribe?: boolean;
-  /**
-   * Where a new subscription starts: the last id seen; 0 is the beginning. Absent: the stored
-   * position, or now.
-   */
-  after?: number;
-  /** Keeps `state`: all fields (true), or those that begin with a prefix. */
-  state?: boolean | string;
-  /** Keeps `members`. */
-  presence?: boolean;
-}
-
-/** The start of a subscription, or its continuation after a reconnect. */
-export interface Subscribed {
-  id: number | undefined;
-  /** false: messages after the last position are missing. A `gap` says which. */
-  recovered: boolean;
-}
-
-export type ChannelEvents<Data> = FeedEvents<Data> & {
-  subscribed: [subscribed: Subscribed];
-  /** The broker has refused or ended the subscription. `subscribe` may be called again. */
-  unsubscribed: [error: SwitchboardError];
-};
-
-export interface History<Data> {
-  messages: Stored<Data>[];
-  /** The channel holds messages after the last one. */
-  more: boolean;
-  /**
-   * The id for the `after` of the next page. A page may have no messages and `more`, if you see none of many messages that
-   * the channel holds.
-   */
-  last: number;
-  /** false: messages after `after` are missing. */
-  recovered: boolean;
-}
+import type { Incoming, Json, JsonInput, Outgoing } from "./wire.js";
 
 /** A channel. It stays subscribed over all reconnects, until `unsubscribe`. */
-export class Channel<Data = Json, Fields extends object = Record<string, Json>> extends Feed<
-  Data,
-  ChannelEvents<Data>
-> {
+export class Channel<
+  Data = Json,
+  Fields extends object = Record<string, Json>,
+  Snapshot extends Loaded = Loaded,
+> extends ChannelCalls<Data, Fields, ChannelEvents<Data, Snapshot>> {
   /** @internal The subscription is wanted. */
   _wanted = false;
   private _endedBy: SwitchboardError | undefined; // until the subscription is wanted again
@@ -70,6 +33,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   private _series = 0; // id of the newest series of pages; 0 if another one follows
   private _seriesDone = false;
   private _members: Members | undefined;
+  private _loader: Loader<Snapshot> | undefined;
   private _shown: string | undefined; // the JSON that `here` shows; undefined for nothing
   private _hereTimer: ReturnType<typeof setTimeout> | undefined;
   private _hereDue = false;
@@ -84,10 +48,9 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   /** @internal */
-  _configure(o: ChannelOptions): void {
-    if (o.after !== undefined && !(Number.isSafeInteger(o.after) && o.after >= 0)) {
-      throw new TypeError(`after: ${o.after} is no position`);
-    }
+  _configure(o: ChannelOptions<Snapshot>): void {
+    checkPosition(o.after);
+    if (o.load) this._keepLoaded(o.load, o.after);
     if (o.after !== undefined && !this._wanted) this._restartAt(o.after);
     if (o.state !== undefined && o.state !== false) this._keepState(o.state === true ? "" : o.state);
     if (o.presence) this._keepMembers();
@@ -105,7 +68,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   }
 
   /** Resolves when the broker has accepted the subscription, and rejects if it refuses it. */
-  async subscribe(options: Omit<ChannelOptions, "subscribe"> = {}): Promise<Subscribed> {
+  async subscribe(options: Omit<ChannelOptions<Snapshot>, "subscribe"> = {}): Promise<Subscribed> {
     this._configure({ ...options, subscribe: true });
     if (this._active && !this._due && !this._pending) return { id: this._received, recovered: true };
     if (this._sb._closed) throw this._sb._closed;
@@ -131,50 +94,6 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     if (sent) await this._ask({ type: "unsubscribe" });
   }
 
-  /** Publishes data, and returns the id of the message. */
-  publish(data: Sent<Data>, options: PublishOptions = {}): Promise<Published> {
-    return this.update({ ...options, data });
-  }
-
-  /** Changes fields, all of them or none. A refusal by the state has the current `fields`. */
-  async update(change: Change<Fields, Data>): Promise<Published> {
-    const m = await this._ask({ type: "publish", ...encode(change as Change) }, change.timeout);
-    return { id: m.id!, fields: (m.fields ?? {}) as unknown as Record<string, number> };
-  }
-
-  /** Sets one field. */
-  set<K extends keyof Fields & string>(
-    name: K,
-    value: Sent<Fields[K]>,
-    options: ChangeOptions<Fields, Data> = {},
-  ): Promise<Published> {
-    return this.update({ ...options, set: { [name]: value } as Change<Fields, Data>["set"] & object });
-  }
-
-  /** Removes fields. An absent one is no error. */
-  del<K extends keyof Fields & string>(names: K | K[], options: ChangeOptions<Fields, Data> = {}): Promise<Published> {
-    return this.update({ ...options, del: listOf(names) });
-  }
-
-  /** Adds to a whole number, within bounds, and returns the result. */
-  async add(
-    name: keyof Fields & string,
-    by: number,
-    options: ChangeOptions<Fields, Data> & { min?: number; max?: number } = {},
-  ): Promise<number> {
-    const { min, max, ...rest } = options;
-    const add = { [name]: { by, min, max } } as Change<Fields, Data>["add"] & object;
-    return (await this.update({ ...rest, add } as Change<Fields, Data>)).fields[name]!;
-  }
-
-  /** Gives fields a new lease of `ttl` seconds. */
-  touch<K extends keyof Fields & string>(
-    names: K | K[],
-    options: ChangeOptions<Fields, Data> = {},
-  ): Promise<Published> {
-    return this.update({ ...options, touch: listOf(names) });
-  }
-
   /**
    * Reads and writes fields as properties of a draft: `await room.transact((s) => { s.turn =
    * next(s.turn); })`. It is published under the condition that no field that was read has changed.
@@ -185,34 +104,6 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     options: TransactOptions = {},
   ): Promise<Result> {
     return transact(this as unknown as Channel<Json, Fields>, change, options);
-  }
-
-  /** Reads stored messages, the oldest first, without a subscription. */
-  async history(options: { after?: number; limit?: number; state?: boolean | string } = {}): Promise<History<Data>> {
-    const m = await this._ask({ type: "history", after: 0, ...options });
-    const messages = (m.messages ?? []) as Stored<Data>[];
-    const last = m.id ?? messages.at(-1)?.id ?? options.after ?? 0;
-    return { messages, more: !!m.more, last, recovered: m.recovered !== false };
-  }
-
-  /**
-   * Reads a page of the clients in the channel, without a subscription. In a channel that shows
-   * aliases, `alias` is that of this client, or empty.
-   */
-  async presence(
-    options: { limit?: number; cursor?: string | undefined } = {},
-  ): Promise<{ clients: Member[]; count: number; users?: number; next?: string; alias?: string }> {
-    const m = await this._ask({ type: "presence", ...options });
-    return { clients: m.clients ?? [], count: m.count ?? 0, users: m.users!, next: m.next!, alias: m.alias! };
-  }
-
-  /** Reads a page of the fields, without a subscription. */
-  async readState(
-    options: { prefix?: string; limit?: number; cursor?: string } = {},
-  ): Promise<{ id: number; fields: Record<string, Entry>; cursor?: string }> {
-    const m = await this._ask({ type: "state", ...options });
-    const fields = Object.entries(m.fields ?? {}).map(([name, f]) => [name, entryOf(f!)]);
-    return { id: m.id!, fields: Object.fromEntries(fields) as Record<string, Entry>, cursor: m.cursor! };
   }
 
   /**
@@ -269,6 +160,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     this._hereTimer = this._shown = undefined;
     this._members?._stop();
     if (forget) {
+      if (this._loader) this._loader._due = true;
       this._restartAt(undefined);
       this._sb._forgetPosition(this.name);
       this._members?._forget();
@@ -281,18 +173,59 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   /** @internal */
   override _deliver(m: Incoming): Promise<unknown> | undefined {
     const changed = this._state?._message(m);
-    return changed && m.data !== undefined ? changed.then(() => super._deliver(m)) : (super._deliver(m) ?? changed);
+    if (m.data === undefined || (this._loader && m.id! <= this._loader._loadedTo)) return changed;
+    return changed ? changed.then(() => super._deliver(m)) : super._deliver(m);
   }
 
-  private _ask(message: Outgoing, timeout?: number): Promise<Incoming> {
-    return this._sb._call({ ...message, channel: this.name }, timeout);
+  /** @internal */
+  override _missed(gap: Gap): Promise<unknown> | undefined {
+    const handled = super._missed(gap);
+    return this._loader ? Promise.resolve(handled).then(() => this._runLoad(gap.id, true)) : handled;
   }
 
   private _restartAt(after: number | undefined): void {
     this._epoch++;
+    if (this._loader) this._generation++;
     this._series = 0;
     this._active = false;
     this._start(after);
+  }
+
+  private _keepLoaded(load: () => Snapshot | Promise<Snapshot>, after: number | undefined): void {
+    if (after !== undefined) throw new TypeError("after: with `load`, it returns the position");
+    if (this._loader) return;
+    const host: LoadHost<Snapshot> = {
+      _load: load,
+      _timeout: this._sb._timeout,
+      _loaded: (snapshot) => (this as unknown as Channel)._emit("loaded", snapshot),
+      _rewind: (position, delay) => this._rewind(position, delay),
+      _loadFailed: (error) => this._sb._report(error, "load", this.name),
+    };
+    this._loader = new Loader(host, this._sb._newBackoff());
+    if (this._active) this._startLoad();
+  }
+
+  /** Loads, before the messages that follow. */
+  private _startLoad(): void {
+    if (!this._loader?._due) return;
+    this._loader._due = false;
+    const from = this._received ?? 0;
+    this._queue._push(() => this._runLoad(from, false));
+  }
+
+  private async _runLoad(from: number, missed: boolean): Promise<void> {
+    const generation = this._generation;
+    await this._loader?._run(from, missed, () => generation === this._generation);
+  }
+
+  /** Ends the subscription, and begins another one at a position after a delay in ms. */
+  private _rewind(after: number | undefined, delay: number): void {
+    const sent = this._active || this._pending;
+    this._restartAt(after);
+    this._lost();
+    if (sent) void this._ask({ type: "unsubscribe" }).catch(() => {}); // a lost connection subscribes again
+    if (delay) this._timer = setTimeout(() => this._subscribe(), delay);
+    else if (this._sb._isConnected) this._subscribe();
   }
 
   private _keepState(prefix: string): State<Fields> {
@@ -336,7 +269,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
   private _subscribe(): void {
     this._due = false;
     clearTimeout(this._timer);
-    if (this._received === undefined) this._start(this._sb._savedPosition(this.name));
+    if (this._received === undefined && !this._loader) this._start(this._sb._savedPosition(this.name));
     const message: Outgoing = {
       type: "subscribe",
       channel: this.name,
@@ -368,6 +301,7 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     this._retry._forget();
     if (!continues && !(asked["held"] && m.recovered)) this._series = 0;
     this._answered(asked["after"] as number | undefined, m);
+    this._startLoad();
     if (this._members) void this._members._read();
     if (this._shown !== undefined) {
       this._hereDue = true;
@@ -412,8 +346,4 @@ export class Channel<Data = Json, Fields extends object = Record<string, Json>> 
     if (this._shown === "null") this._shown = undefined;
     this._hereTimer = setTimeout(() => this._sendHere(), 50);
   }
-}
-
-function listOf<Name>(names: Name | Name[]): Name[] {
-  return Array.isArray(names) ? names : [names];
 }

@@ -76,3 +76,12 @@ export function entryOf(field: WireField): Entry {
 function entriesOf(fields: Record<string, WireField | null>): Record<string, Entry | null> {
   return Object.fromEntries(Object.entries(fields).map(([name, f]) => [name, f && entryOf(f)]));
 }
+
+/** What to do after these ends. */
+export const remedies: Record<string, string> = {
+  unauthorized: "Is the token one for this broker?",
+  superseded: "Give each tab and each device another `client`",
+  lost: "Is the URL right, with the path /ws, and does the broker allow this origin?",
+  forbidden: "Does the token, or the namespace, allow it?",
+  ended: "Handle `unsubscribed`",
+};

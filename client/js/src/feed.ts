@@ -32,6 +32,8 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
   _received: number | undefined;
   /** @internal Grows when ids become meaningless: then earlier messages move no position. */
   _epoch = 0;
+  /** @internal Grows when what waits must not be delivered. */
+  _generation = 0;
   /** @internal */
   readonly _queue = new Queue();
 
@@ -52,7 +54,10 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
   _message(m: Incoming): void {
     if (this._received !== undefined && m.id! <= this._received) return this._duplicate();
     this._received = m.id!;
-    this._enqueue(m.id!, () => this._deliver(m));
+    this._enqueue(
+      m.id!,
+      this._current(() => this._deliver(m)),
+    );
   }
 
   /**
@@ -65,7 +70,11 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
     const reset = after !== undefined && id < after;
     if (reset) this._epoch++;
     if (reset || this._received === undefined || id > this._received) this._received = id;
-    this._enqueue(id, () => this._emit("gap", ...args({ after, id })), reset);
+    this._enqueue(
+      id,
+      this._current(() => this._missed({ after, id })),
+      reset,
+    );
   }
 
   /**
@@ -80,7 +89,11 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
     } else if (m.id !== asked) {
       this._received = m.id; // also if it is lower: after a failover, the ids continue from there
       this._epoch++;
-      this._enqueue(m.id, () => this._emit("gap", ...args({ after: asked, id: m.id! })), true);
+      this._enqueue(
+        m.id,
+        this._current(() => this._missed({ after: asked, id: m.id! })),
+        true,
+      );
     } // else a gap is among the messages
   }
 
@@ -104,6 +117,16 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
   _deliver(m: Incoming): Promise<unknown> | undefined {
     if (m.data === undefined) return;
     return this._emit("message", ...args(m.data, infoOf(m)));
+  }
+
+  /** @internal Messages are gone. */
+  _missed(gap: Gap): Promise<unknown> | undefined {
+    return this._emit("gap", ...args(gap));
+  }
+
+  private _current(run: () => Promise<unknown> | undefined): () => Promise<unknown> | undefined {
+    const generation = this._generation;
+    return () => (generation === this._generation ? run() : undefined);
   }
 
   /** @internal Is called after `position` has changed. */

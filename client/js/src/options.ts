@@ -1,8 +1,11 @@
 import type { SocketClass, Times } from "./connection.js";
+import type { SwitchboardError } from "./errors.js";
+import type { FeedEvents } from "./feed.js";
 import type { AppState } from "./foreground.js";
+import type { Loaded } from "./load.js";
 import type { Storage } from "./storage.js";
 import type { TokenSource } from "./token.js";
-import type { CloseCode, JsonInput } from "./wire.js";
+import type { CloseCode, JsonInput, Stored } from "./wire.js";
 
 export interface Logger {
   debug?(text: string): unknown;
@@ -79,4 +82,53 @@ export interface SwitchboardEvents {
   closed: [reason: { code: CloseCode | "closed" | "token"; message: string }];
   /** A handler has thrown, a token could not be renewed, or the storage has failed. */
   error: [error: unknown, context: { event: string; channel?: string | undefined }];
+}
+
+/** How to subscribe to a channel. */
+export interface ChannelOptions<Snapshot extends Loaded = Loaded> {
+  /** Subscribe at once. Absent: true. */
+  subscribe?: boolean;
+  /**
+   * Where a new subscription starts: the last id seen; 0 is the beginning. Absent: the stored
+   * position, or now.
+   */
+  after?: number;
+  /** Keeps `state`: all fields (true), or those that begin with a prefix. */
+  state?: boolean | string;
+  /** Keeps `members`. */
+  presence?: boolean;
+  /**
+   * Reads the application's data for the event `loaded`, when the subscription begins and after a
+   * gap. Then the messages that are not in the data follow, none is missing. If it fails, it is
+   * called again after a delay.
+   */
+  load?: () => Snapshot | Promise<Snapshot>;
+}
+
+/** The start of a subscription, or its continuation after a reconnect. */
+export interface Subscribed {
+  id: number | undefined;
+  /** false: messages after the last position are missing. A `gap` says which. */
+  recovered: boolean;
+}
+
+export type ChannelEvents<Data, Snapshot = Loaded> = FeedEvents<Data> & {
+  /** The result of `load`. The messages that follow are not in it. */
+  loaded: [snapshot: Snapshot];
+  subscribed: [subscribed: Subscribed];
+  /** The broker has refused or ended the subscription. `subscribe` may be called again. */
+  unsubscribed: [error: SwitchboardError];
+};
+
+export interface History<Data> {
+  messages: Stored<Data>[];
+  /** The channel holds messages after the last one. */
+  more: boolean;
+  /**
+   * The id for the `after` of the next page. A page may have no messages and `more`, if you see none of many messages that
+   * the channel holds.
+   */
+  last: number;
+  /** false: messages after `after` are missing. */
+  recovered: boolean;
 }

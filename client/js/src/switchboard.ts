@@ -1,17 +1,18 @@
 import { Backoff } from "./backoff.js";
 import { Calls } from "./calls.js";
 import { canDrawSecrets, randomText } from "./change.js";
-import { Channel, type ChannelOptions } from "./channel.js";
+import { Channel } from "./channel.js";
 import { urlsOf } from "./config.js";
 import type { End, SocketClass } from "./connection.js";
 import { Dialer } from "./dialer.js";
 import { Emitter } from "./emitter.js";
-import { SignedOutError, SwitchboardError } from "./errors.js";
+import { SignedOutError, SwitchboardError, remedies } from "./errors.js";
 import { Feed } from "./feed.js";
 import { listen } from "./foreground.js";
 import { Inbox } from "./inbox.js";
 import { jsonOf } from "./json.js";
-import type { Logger, Options, SwitchboardEvents } from "./options.js";
+import type { Loaded } from "./load.js";
+import type { ChannelOptions, Logger, Options, SwitchboardEvents } from "./options.js";
 import { snapshot } from "./positions.js";
 import { Store, type Saved } from "./storage.js";
 import { Tokens } from "./token.js";
@@ -23,16 +24,6 @@ const sameInstance: string[] = ["expired", "unauthorized", "slow", "idle"];
 
 /** Ends that the application or its backend has asked for. */
 const asked: string[] = ["token", "disconnected"];
-
-/** What to do after these ends. */
-const remedies: Record<string, string> = {
-  unauthorized: "Is the token one for this broker?",
-  superseded: "Give each tab and each device another `client`",
-  lost: "Is the URL right, with the path /ws, and does the broker allow this origin?",
-  forbidden: "Does the token, or the namespace, allow it?",
-  ended: "Handle `unsubscribed`",
-};
-
 /** The most messages of one channel that may wait for its handlers. */
 const maxWaiting = 10_000;
 
@@ -133,15 +124,15 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   /**
    * A channel, subscribed at once unless `subscribe` is false. The same name is the same channel.
    */
-  channel<Data = Json, Fields extends object = Record<string, Json>>(
+  channel<Data = Json, Fields extends object = Record<string, Json>, Snapshot extends Loaded = Loaded>(
     name: string,
-    options: ChannelOptions = {},
-  ): Channel<Data, Fields> {
+    options: ChannelOptions<Snapshot> = {},
+  ): Channel<Data, Fields, Snapshot> {
     if (!name || typeof name !== "string") throw new TypeError(`channel: ${name} is no name`);
     let channel = this._channels.get(name);
     if (!channel) this._channels.set(name, (channel = new Channel(name, this)));
-    channel._configure(options);
-    return channel as unknown as Channel<Data, Fields>;
+    channel._configure(options as ChannelOptions);
+    return channel as unknown as Channel<Data, Fields, Snapshot>;
   }
 
   /** Whether a user is online. */
@@ -184,7 +175,12 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   }
 
   /** @internal */
-  async _call(message: Outgoing, timeout = this._o.timeout ?? 30_000): Promise<Incoming> {
+  get _timeout(): number {
+    return this._o.timeout ?? 30_000;
+  }
+
+  /** @internal */
+  async _call(message: Outgoing, timeout = this._timeout): Promise<Incoming> {
     try {
       return await new Promise<Incoming>((resolve, reject) => this._calls._submit(message, timeout, resolve, reject));
     } catch (error) {
