@@ -19,6 +19,7 @@ var (
 	listAddScript        = redispipe.MustScript(luaFiles, "list_add")
 	holdScript           = redispipe.MustScript(luaFiles, "hold")
 	buryScript           = redispipe.MustScript(luaFiles, "bury")
+	diedScript           = redispipe.MustScript(luaFiles, "died")
 	declareDeadScript    = redispipe.MustScript(luaFiles, "declare_dead")
 	changePresenceScript = redispipe.MustScript(luaFiles, "change_presence")
 	bindUserScript       = redispipe.MustScript(luaFiles, "bind_user", "revoked")

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -89,17 +88,17 @@ func (r *Redis) Forget(ctx context.Context, server string) error {
 // Died returns the servers that have died in the last 24 h, the latest first, up to 1000. A server
 // in s_list without a lease is not one of them before its bindings are removed.
 func (r *Redis) Died(ctx context.Context) ([]Death, error) {
-	cmd := redis.NewStringSliceCmd(ctx, "zrange", r.keys.died(), "+inf", "-inf", "byscore", "rev", "withscores")
-	if err := r.pipe.Do(ctx, cmd); err != nil {
+	reply, err := r.pipe.Eval(ctx, diedScript, []string{r.keys.died()}, diedKeep.Milliseconds())
+	if err != nil {
 		return nil, fmt.Errorf("servers that died: %w", err)
 	}
 	var list []Death
-	for pair := range slices.Chunk(cmd.Val(), 2) {
-		ms, err := strconv.ParseInt(pair[1], 10, 64)
+	for pair := range slices.Chunk(reply.([]any), 2) {
+		ms, err := strconv.ParseInt(pair[1].(string), 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("servers that died: %s: %w", pair[0], err)
+			return nil, fmt.Errorf("servers that died: %w", err)
 		}
-		list = append(list, Death{pair[0], time.UnixMilli(ms).UTC()})
+		list = append(list, Death{pair[0].(string), time.UnixMilli(ms).UTC()})
 	}
 	return list, nil
 }
