@@ -46,6 +46,19 @@ func runTool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
+// TestRunTool: the lines of go when it downloads a tool are not a part of the tool's output.
+func TestRunTool(t *testing.T) {
+	dir := t.TempDir()
+	fake := writeFile(t, filepath.Join(dir, "go"), "#!/bin/sh\necho 'go: downloading example.com/tool v1.0.0' >&2\necho services: {}\n")
+	if err := os.Chmod(fake, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	if out := runTool(t, "compose", "compose.yaml"); out != "services: {}\n" {
+		t.Errorf("the output is %q", out)
+	}
+}
+
 // TestRelease builds all artifacts of a version, and checks that each one is there, with its
 // checksum and the version in its name. Then it uses the package for Debian.
 func TestRelease(t *testing.T) {
