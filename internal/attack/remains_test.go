@@ -14,12 +14,15 @@ import (
 // TestRemains attacks a broker with users that leave as much as they can in the store.
 func TestRemains(t *testing.T) {
 	const more = "limits: {message_rate: 100000, byte_rate: 100000000, new_channels: 100000}\nrequests: {rate: 100000}\n" +
-		"kit: {rooms: {per_user: 50, modes: {arcade: {empty_life: 1s, finished_life: 24h}}}, boards: {boards: {level-*: {submit: true}}}}"
-	s := newScenario(t, newIssuer(t), more, "")
+		"kit: {rooms: {per_user: 50, modes: {arcade: {empty_life: 1s, finished_life: 24h}}}, boards: {boards: {level-*: {submit: true}}}, " +
+		"accounts: {guests: true, issuer: login, audience: broker, register_rate: 1000000, renewal_life: 1s, guest_life: 1s}}"
+	i := newIssuer(t)
+	s := newScenario(t, i, more, fmt.Sprintf("  hs256_secret: %s", i.shared))
 	t.Run("large cards", func(t *testing.T) { largeCards(t, s) })
 	t.Run("finished rooms", func(t *testing.T) { finishedRooms(t, s) })
 	t.Run("many rooms", func(t *testing.T) { manyRooms(t, s) })
 	t.Run("many boards", func(t *testing.T) { manyBoards(t, s) })
+	t.Run("guests", func(t *testing.T) { manyGuests(t, s) })
 	s.finish(t)
 }
 
@@ -139,5 +142,18 @@ func manyBoards(t *testing.T, s *scenario) {
 			}
 		}
 	}
+	s.checkService(t)
+}
+
+// manyGuests registers guests that never come back. They end, and so do their cards.
+func manyGuests(t *testing.T, s *scenario) {
+	for range 30 {
+		s.register(t, "")
+	}
+	var page string
+	await.True(t, "the guests have ended", func() bool {
+		_, page = s.call(s.ctx, t, http.MethodGet, "/v1/accounts?state=all", "")
+		return strings.Contains(page, `"total":0`)
+	})
 	s.checkService(t)
 }

@@ -94,8 +94,8 @@ func (a *Accounts) claimName(ctx context.Context, s *snapshot, n name) (claim in
 func (a *Accounts) changeClaim(ctx context.Context, s *snapshot, field int64, op state.Op) (int64, error) {
 	u := newUpdate()
 	u.Ops, u.If = append(u.Ops, op), append(u.If, expect(claimField, field))
-	if !s.exists() {
-		u.Keep = claimKeep
+	if u.Keep = claimKeep; s.exists() {
+		u.Keep = a.life(&s.record.value)
 	}
 	done, err := a.store.Change(ctx, accountPrefix+s.id, u, false)
 	return done.ID, err

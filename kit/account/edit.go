@@ -69,11 +69,12 @@ func (a *Accounts) commit(ctx context.Context, e *edit) error {
 		return fmt.Errorf("account %s: %w", e.id, err)
 	}
 	e.set(recordField, e.next, 0)
+	e.update.Keep = a.life(&e.next)
 	done, err := a.store.Change(ctx, accountPrefix+e.id, e.update, a.opts.Durable)
 	if err != nil {
 		return err
 	}
-	if err := a.index.Put(ctx, card(e.id, done.ID, &e.next)); err != nil {
+	if err := a.index.Put(ctx, a.card(e.id, done.ID, &e.next)); err != nil {
 		a.log.Warn().Err(err).Msg("accounts: the list is shown later")
 	}
 	return a.disconnect(ctx, e)

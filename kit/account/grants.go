@@ -121,6 +121,7 @@ func (a *Accounts) renew(ctx context.Context, text string, from Caller) (Session
 		g.value.Digest = next.digest()
 		u := newUpdate()
 		u.Ops, u.If = append(u.Ops, setOp(tokenField(t.slot), g.value, a.opts.RenewalLife)), append(u.If, expect(tokenField(t.slot), g.id))
+		u.Keep = a.life(&s.record.value)
 		// The grant ends with every change after which the account may not log in, in the same
 		// update.
 		if _, err = a.store.Change(ctx, accountPrefix+t.account, u, a.opts.Durable); err != nil {

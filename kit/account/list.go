@@ -107,10 +107,10 @@ func (a *Accounts) Run(ctx context.Context) error {
 	}
 }
 
-// Round does the tasks that are due: it frees names that no account has, and shows changes in the
-// list.
+// Round does the tasks that are due: it frees names that no account has, shows changes in the list,
+// and removes accounts that have ended from it.
 func (a *Accounts) Round(ctx context.Context) error {
-	var err error
+	err := a.endRound(ctx)
 	for left := roundSize; left == roundSize && ctx.Err() == nil; {
 		tasks, takeErr := a.index.Take(ctx, roundSize, taskLease)
 		left, err = len(tasks), errors.Join(err, takeErr)
@@ -144,5 +144,5 @@ func (a *Accounts) show(ctx context.Context, id string) error {
 	if err != nil || !s.exists() { // the registration was refused
 		return err
 	}
-	return a.index.Put(ctx, card(id, s.record.id, &s.record.value))
+	return a.index.Put(ctx, a.card(id, s.record.id, &s.record.value))
 }

@@ -46,6 +46,11 @@ type Options struct {
 	// CallRate is the most renewals, logouts and calls with a token from one address per minute,
 	// on each broker. Zero means 1200.
 	CallRate int `setting:"call_rate"`
+	// GuestLife is how long a guest stays after its last change, login or renewal, at least
+	// RenewalLife. Zero means 30 days, or RenewalLife if that is longer.
+	GuestLife time.Duration `setting:"guest_life"`
+	// AccountLife is the same for accounts with a name. Zero means that they do not end.
+	AccountLife time.Duration `setting:"account_life"`
 	// Durable makes each change wait until a replica has it. A store in memory refuses such
 	// changes.
 	Durable bool `setting:"durable"`
@@ -70,6 +75,7 @@ const (
 func (o Options) withDefaults() (Options, error) {
 	o.TokenLife = cmp.Or(o.TokenLife, 5*time.Minute)
 	o.RenewalLife = cmp.Or(o.RenewalLife, 30*24*time.Hour)
+	o.GuestLife = cmp.Or(o.GuestLife, max(30*24*time.Hour, o.RenewalLife))
 	o.Logins = cmp.Or(o.Logins, 16)
 	o.Iterations = cmp.Or(o.Iterations, 100_000)
 	o.MinPassword = cmp.Or(o.MinPassword, 8)
@@ -87,6 +93,10 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("accounts: token_life: %v is not within 1s and 24h", o.TokenLife)
 	case o.RenewalLife < time.Second:
 		return o, fmt.Errorf("accounts: renewal_life: %v is shorter than 1s", o.RenewalLife)
+	case o.GuestLife < o.RenewalLife:
+		return o, fmt.Errorf("accounts: guest_life: %v is shorter than renewal_life, %v", o.GuestLife, o.RenewalLife)
+	case o.AccountLife != 0 && o.AccountLife < o.RenewalLife:
+		return o, fmt.Errorf("accounts: account_life: %v is shorter than renewal_life, %v", o.AccountLife, o.RenewalLife)
 	case o.Logins < 1 || o.Logins > MaxLogins:
 		return o, fmt.Errorf("accounts: logins: %d is not within 1 and %d", o.Logins, MaxLogins)
 	case o.Iterations < minIteration || o.Iterations > maxIteration:
