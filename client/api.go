@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"switchboard/internal/wire"
@@ -68,14 +70,62 @@ func (c *Client) Request(ctx context.Context, data any) (json.RawMessage, error)
 // current values, and in the [*Refusal] of a change of fields. Call sends the request once: if the
 // connection is lost before the reply, the error is ErrUnknownOutcome.
 func (c *Client) Call(ctx context.Context, method string, data, into any) error {
-	if err := wire.CheckMethod(method); err != nil {
+	req, err := methodRequest(method, data)
+	if err != nil {
 		return err
+	}
+	ev, err := c.roundTrip(ctx, req)
+	return decodeReply(method, ev, err, into)
+}
+
+// CallAndSubscribe is Call and then [Client.Subscribe], in one round trip: the broker handles them
+// in order, and the second one does not wait for the reply of the first one. If the broker refuses
+// the call, the client is not subscribed to the channel, unless it was before. After an error that
+// is retryable or leaves the outcome open it may be: the call, or an earlier one, may have made it
+// a member, and to unsubscribe would end that.
+func (c *Client) CallAndSubscribe(ctx context.Context, method string, data, into any, channel string, opts SubscribeOptions) error {
+	req, err := methodRequest(method, data)
+	if err == nil {
+		err = cmp.Or(checkChannel(channel), opts.check())
+	}
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	before := c.subs[channel] != nil
+	called := c.submitLocked(req)
+	subscribing := c.subscribeLocked(channel, opts)
+	c.mu.Unlock()
+	ev, err := c.await(ctx, called)
+	if err = decodeReply(method, ev, err, into); err != nil {
+		if refusal, refused := errors.AsType[*Error](err); refused && !refusal.Retryable() && !before {
+			c.forget(channel)
+		}
+		return err
+	}
+	if subscribing == nil {
+		return nil
+	}
+	if _, err := c.await(ctx, subscribing); err != nil {
+		return fmt.Errorf("subscribe to %s: %w", channel, err)
+	}
+	return nil
+}
+
+// methodRequest returns the request that calls a method.
+func methodRequest(method string, data any) (wire.Request, error) {
+	if err := wire.CheckMethod(method); err != nil {
+		return wire.Request{}, err
 	}
 	raw, err := json.Marshal(data)
 	if err != nil {
-		return fmt.Errorf("call %s: %w", method, err)
+		return wire.Request{}, fmt.Errorf("call %s: %w", method, err)
 	}
-	ev, err := c.roundTrip(ctx, wire.Request{Type: wire.TypeRequest, Method: method, Data: raw})
+	return wire.Request{Type: wire.TypeRequest, Method: method, Data: raw}, nil
+}
+
+// decodeReply decodes the reply of a method, or returns the error of its call.
+func decodeReply(method string, ev wire.Event, err error, into any) error {
 	if err != nil {
 		return fmt.Errorf("call %s: %w", method, err)
 	}

@@ -107,14 +107,11 @@ func (c *Client) Subscribe(ctx context.Context, channel string, opts SubscribeOp
 		return Subscription{}, err
 	}
 	c.mu.Lock()
-	sub := c.subs[channel]
-	after := opts.After
-	opts.After = nil
-	if sub != nil && sub.active && after == nil && sub.opts == opts && sub.pending == nil && c.stopped == nil {
+	call := c.subscribeLocked(channel, opts)
+	if call == nil {
 		defer c.mu.Unlock()
-		return Subscription{Channel: channel, ID: sub.pos.id, Recovered: true}, nil
+		return Subscription{Channel: channel, ID: c.subs[channel].pos.id, Recovered: true}, nil
 	}
-	call := c.addSubscriptionLocked(channel, opts, after)
 	c.mu.Unlock()
 	ev, err := c.await(ctx, call)
 	if err != nil {
@@ -125,6 +122,18 @@ func (c *Client) Subscribe(ctx context.Context, channel string, opts SubscribeOp
 		got.ID = *ev.ID
 	}
 	return got, nil
+}
+
+// subscribeLocked submits a subscribe and returns its call, or nil if the channel is subscribed
+// with these options.
+func (c *Client) subscribeLocked(channel string, opts SubscribeOptions) *call {
+	sub := c.subs[channel]
+	after := opts.After
+	opts.After = nil
+	if sub != nil && sub.active && after == nil && sub.opts == opts && sub.pending == nil && c.stopped == nil {
+		return nil
+	}
+	return c.addSubscriptionLocked(channel, opts, after)
 }
 
 // checkChannel returns an error for a name that the broker refuses, and for AllChannel.
@@ -278,7 +287,21 @@ func (c *Client) Unsubscribe(ctx context.Context, channel string) error {
 	if err := checkChannel(channel); err != nil {
 		return err
 	}
+	call := c.forget(channel)
+	if call == nil {
+		return nil
+	}
+	if _, err := c.await(ctx, call); err != nil {
+		return fmt.Errorf("unsubscribe from %s: %w", channel, err)
+	}
+	return nil
+}
+
+// forget ends a subscription, and returns the call that tells the broker, or nil if there is no
+// subscription or no connection.
+func (c *Client) forget(channel string) *call {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	sub := c.subs[channel]
 	if sub != nil {
 		delete(c.subs, channel)
@@ -290,13 +313,7 @@ func (c *Client) Unsubscribe(ctx context.Context, channel string) error {
 		}
 	}
 	if sub == nil || c.session == nil {
-		c.mu.Unlock()
 		return nil
 	}
-	call := c.submitLocked(wire.Request{Type: wire.TypeUnsubscribe, Channel: channel})
-	c.mu.Unlock()
-	if _, err := c.await(ctx, call); err != nil {
-		return fmt.Errorf("unsubscribe from %s: %w", channel, err)
-	}
-	return nil
+	return c.submitLocked(wire.Request{Type: wire.TypeUnsubscribe, Channel: channel})
 }

@@ -39,7 +39,11 @@ type JoinOptions struct {
 // is a conflict.
 func (r *Rooms) Create(ctx context.Context, o CreateOptions) (*Room, error) {
 	var info Info
-	if err := r.client.Call(ctx, "room.create", o, &info); err != nil {
+	if o.ID != "" {
+		if err := r.callAndFollow(ctx, "room.create", o, &info, o.ID); err != nil {
+			return nil, err
+		}
+	} else if err := r.client.Call(ctx, "room.create", o, &info); err != nil {
 		return nil, err
 	}
 	return r.follow(ctx, &Room{ID: info.ID, Channel: info.Channel, N: info.N, Code: info.Code})
@@ -54,13 +58,19 @@ func (r *Rooms) Join(ctx context.Context, id string, o JoinOptions) (*Room, erro
 		N       int    `json:"n"`
 	}
 	request := map[string]string{"room": id, "nickname": o.Nickname, "code": o.Code}
-	if err := r.client.Call(ctx, "room.join", request, &joined); err != nil {
+	if err := r.callAndFollow(ctx, "room.join", request, &joined, id); err != nil {
 		return nil, err
 	}
 	return r.follow(ctx, &Room{ID: id, Channel: joined.Channel, N: joined.N})
 }
 
-// follow subscribes to the fields of a room.
+// callAndFollow calls a method that makes the user a member of a room, and subscribes to its fields
+// in the same round trip.
+func (r *Rooms) callAndFollow(ctx context.Context, method string, data, into any, id string) error {
+	return r.client.CallAndSubscribe(ctx, method, data, into, "room:"+id, client.SubscribeOptions{State: true})
+}
+
+// follow subscribes to the fields of a room, if the client has not.
 func (r *Rooms) follow(ctx context.Context, room *Room) (*Room, error) {
 	room.client = r.client
 	if _, err := r.client.Subscribe(ctx, room.Channel, client.SubscribeOptions{State: true}); err != nil {

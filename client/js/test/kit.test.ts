@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
-import { Holds, Scenes } from "../src/kit/index.js";
+import { Holds, Rooms, Scenes } from "../src/kit/index.js";
 import { FakeSocket, connected, settle, stopClock } from "./fake.js";
 
 beforeEach(stopClock);
@@ -82,4 +82,89 @@ test("a view that was refused before anything waited for it is not ready", async
   await settle();
   socket.answer("subscribe", { type: "error", code: "forbidden", message: "no" });
   await assert.rejects(seats.ready(), { code: "forbidden" });
+});
+
+const joined = { type: "reply", data: { room: "r", channel: "room:r", n: 2 } };
+
+test("a join and its subscription are one round trip", async () => {
+  const { sb, socket } = await connected();
+  const joining = new Rooms(sb).join("r", { nickname: "Amy" });
+  await settle();
+  assert.equal(socket.types, "request subscribe");
+  socket.answer("request", joined);
+  await subscribed("room:r");
+  const room = await joining;
+  assert.deepEqual([room.id, room.n], ["r", 2]);
+  assert.equal(socket.types, "");
+  void room.close();
+  assert.equal(socket.types, "unsubscribe");
+});
+
+test("a create with an id is one round trip, without one two", async () => {
+  const { sb, socket } = await connected();
+  const made = new Rooms(sb).create({ mode: "battle", id: "r" });
+  await settle();
+  assert.equal(socket.types, "request subscribe");
+  socket.answer("request", { type: "reply", data: { id: "r", channel: "room:r", n: 1, code: "x" } });
+  await subscribed("room:r");
+  assert.equal((await made).code, "x");
+  const other = new Rooms(sb).create({ mode: "battle" });
+  await settle();
+  assert.equal(socket.types, "request");
+  socket.answer("request", { type: "reply", data: { id: "s", channel: "room:s", n: 1 } });
+  await subscribed("room:s");
+  assert.equal((await other).id, "s");
+});
+
+test("a refused join ends the subscription that it began, or that the broker refused", async () => {
+  const { sb, socket } = await connected();
+  for (const begun of [true, false]) {
+    const joining = new Rooms(sb).join("r", { code: "wrong" });
+    await settle();
+    socket.answer("request", { type: "error", code: "bad_code", message: "wrong" });
+    await assert.rejects(joining, { code: "bad_code" });
+    if (begun) await subscribed("room:r");
+    else socket.answer("subscribe", { type: "error", code: "forbidden", message: "no" });
+    await settle();
+    assert.equal(socket.take("unsubscribe").channel, "room:r");
+    assert.equal(sb.channel("room:r", { subscribe: false })._wanted, false);
+  }
+});
+
+test("a refused join keeps a subscription of the application", async () => {
+  const { sb, socket } = await connected();
+  sb.channel("room:r");
+  const joining = new Rooms(sb).join("r");
+  await subscribed("room:r");
+  socket.answer("request", { type: "error", code: "full", message: "full" });
+  await assert.rejects(joining, { code: "full" });
+  assert.equal(socket.types, "");
+});
+
+test("a join whose subscription arrived first subscribes again", async () => {
+  const { sb, socket } = await connected();
+  const joining = new Rooms(sb).join("r");
+  await settle();
+  socket.answer("subscribe", { type: "error", code: "forbidden", message: "no" });
+  await settle();
+  socket.answer("request", joined);
+  await subscribed("room:r");
+  assert.equal((await joining).n, 2);
+});
+
+test("a join whose outcome is open keeps following, and the next one continues", async () => {
+  const { sb, socket } = await connected();
+  const rooms = new Rooms(sb);
+  const joining = rooms.join("r");
+  await subscribed("room:r");
+  socket.answer("request", { type: "error", code: "unavailable", message: "later" });
+  await assert.rejects(joining, { code: "unavailable" });
+  assert.equal(socket.types, "");
+  const again = rooms.join("r");
+  await settle();
+  socket.answer("request", joined);
+  const room = await again;
+  assert.equal(socket.types, "");
+  void room.close();
+  assert.equal(socket.types, "unsubscribe");
 });

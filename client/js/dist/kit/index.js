@@ -392,21 +392,23 @@ var SeatMap = class extends View {
 var Rooms = class {
   constructor(sb) {
     this.sb = sb;
+    /** Rooms that this user may have joined, though the call failed: what ends their subscription. */
+    this.undecided = /* @__PURE__ */ new Map();
   }
   /** Makes a room whose owner and first member is this user, and follows it. */
-  async create(room) {
-    const info = await this.sb.call("room.create", room);
-    return new Room(this.sb, info.id, info.channel, info.n, info.code).ready();
+  create(room) {
+    const made = (info) => new Room(this.sb, info.id, info.channel, info.n, info.code);
+    return this.enter("room.create", room, room.id, made);
   }
   /**
    * Makes this user a member, and follows the room. Refusals: not_found, bad_code, locked, full.
    */
-  async join(room, options = {}) {
-    return this.follow(await this.sb.call("room.join", { room, ...options }));
+  join(room, options = {}) {
+    return this.enter("room.join", { room, ...options }, room, (joined) => this.joined(joined));
   }
   /** Joins an open public room of the mode, or makes one, and follows it. */
-  async quick(options) {
-    return this.follow(await this.sb.call("room.quick", options));
+  quick(options) {
+    return this.enter("room.quick", options, void 0, (joined) => this.joined(joined));
   }
   get(room) {
     return this.sb.call("room.get", { room });
@@ -423,10 +425,37 @@ var Rooms = class {
   lobby(mode, region) {
     return new Lobby(this.sb, region ? `lobby:${mode}:${region}` : `lobby:${mode}`);
   }
-  follow(joined) {
-    return new Room(this.sb, joined.room, joined.channel, joined.n).ready();
+  joined({ room, channel, n }) {
+    return new Room(this.sb, room, channel, n);
+  }
+  /**
+   * Makes this user a member and follows the room, in one round trip if its id is known: the broker
+   * handles the call and the subscription in order. If the outcome is open, the subscription stays,
+   * because its end would end the membership; the next call for the room continues with it.
+   */
+  async enter(method, data, id, made) {
+    if (!id) return made(await this.sb.call(method, data)).ready();
+    const channel = this.sb.channel(`room:${id}`, { subscribe: false, state: true });
+    const handled = channel.on("unsubscribed", () => {
+    });
+    const answer = this.sb.call(method, data);
+    const release = this.undecided.get(id) ?? channel.hold();
+    this.undecided.delete(id);
+    try {
+      return await made(await answer).ready();
+    } catch (error) {
+      if (isOpen(error)) this.undecided.set(id, release);
+      throw error;
+    } finally {
+      handled();
+      if (!this.undecided.has(id)) release().catch(() => {
+      });
+    }
   }
 };
+function isOpen(error) {
+  return /^(rate_limited|unavailable|timeout|unknown_outcome)$/.test(error.code);
+}
 var Lobby = class extends View {
   /** The rooms, the newest first. */
   get rooms() {

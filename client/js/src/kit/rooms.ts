@@ -1,4 +1,4 @@
-import type { Json, JsonInput, Switchboard } from "../index.js";
+import type { Json, JsonInput, Switchboard, SwitchboardError } from "../index.js";
 import { View } from "./view.js";
 
 /** Describes a room. Times are in ms since 1970. */
@@ -117,24 +117,27 @@ interface Joined {
 
 /** Rooms: see docs/rooms.md. The client needs a user. */
 export class Rooms {
+  /** Rooms that this user may have joined, though the call failed: what ends their subscription. */
+  private readonly undecided = new Map<string, () => Promise<void>>();
+
   constructor(private readonly sb: Switchboard) {}
 
   /** Makes a room whose owner and first member is this user, and follows it. */
-  async create(room: NewRoom): Promise<Room> {
-    const info = await this.sb.call<RoomInfo>("room.create", room);
-    return new Room(this.sb, info.id, info.channel, info.n!, info.code).ready();
+  create(room: NewRoom): Promise<Room> {
+    const made = (info: RoomInfo) => new Room(this.sb, info.id, info.channel, info.n!, info.code);
+    return this.enter("room.create", room, room.id, made);
   }
 
   /**
    * Makes this user a member, and follows the room. Refusals: not_found, bad_code, locked, full.
    */
-  async join(room: string, options: { nickname?: string; code?: string } = {}): Promise<Room> {
-    return this.follow(await this.sb.call<Joined>("room.join", { room, ...options }));
+  join(room: string, options: { nickname?: string; code?: string } = {}): Promise<Room> {
+    return this.enter("room.join", { room, ...options }, room, (joined: Joined) => this.joined(joined));
   }
 
   /** Joins an open public room of the mode, or makes one, and follows it. */
-  async quick(options: Pick<NewRoom, "mode" | "region" | "nickname" | "name" | "app_version" | "data">): Promise<Room> {
-    return this.follow(await this.sb.call<Joined>("room.quick", options));
+  quick(options: Pick<NewRoom, "mode" | "region" | "nickname" | "name" | "app_version" | "data">): Promise<Room> {
+    return this.enter("room.quick", options, undefined, (joined: Joined) => this.joined(joined));
   }
 
   get(room: string): Promise<RoomInfo> {
@@ -156,9 +159,42 @@ export class Rooms {
     return new Lobby(this.sb, region ? `lobby:${mode}:${region}` : `lobby:${mode}`);
   }
 
-  private follow(joined: Joined): Promise<Room> {
-    return new Room(this.sb, joined.room, joined.channel, joined.n).ready();
+  private joined({ room, channel, n }: Joined): Room {
+    return new Room(this.sb, room, channel, n);
   }
+
+  /**
+   * Makes this user a member and follows the room, in one round trip if its id is known: the broker
+   * handles the call and the subscription in order. If the outcome is open, the subscription stays,
+   * because its end would end the membership; the next call for the room continues with it.
+   */
+  private async enter<Answer>(
+    method: string,
+    data: object,
+    id: string | undefined,
+    made: (answer: Answer) => Room,
+  ): Promise<Room> {
+    if (!id) return made(await this.sb.call<Answer>(method, data)).ready();
+    const channel = this.sb.channel(`room:${id}`, { subscribe: false, state: true });
+    const handled = channel.on("unsubscribed", () => {}); // if the call is refused, that is the error
+    const answer = this.sb.call<Answer>(method, data);
+    const release = this.undecided.get(id) ?? channel.hold();
+    this.undecided.delete(id);
+    try {
+      return await made(await answer).ready();
+    } catch (error) {
+      if (isOpen(error)) this.undecided.set(id, release);
+      throw error;
+    } finally {
+      handled();
+      if (!this.undecided.has(id)) release().catch(() => {}); // without a connection it waits for one
+    }
+  }
+}
+
+/** isOpen reports whether a call may have run, or an earlier one for the same room. */
+function isOpen(error: unknown): boolean {
+  return /^(rate_limited|unavailable|timeout|unknown_outcome)$/.test((error as SwitchboardError).code);
 }
 
 /** A lobby: the public rooms that can be joined, kept up to date. */
