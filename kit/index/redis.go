@@ -17,6 +17,7 @@ var luaFiles embed.FS
 
 var (
 	putScript      = redispipe.MustScript(luaFiles, "put", "reservations")
+	withinScript   = redispipe.MustScript(luaFiles, "put_within")
 	getScript      = redispipe.MustScript(luaFiles, "get")
 	versionsScript = redispipe.MustScript(luaFiles, "versions")
 	listScript     = redispipe.MustScript(luaFiles, "list")
@@ -56,17 +57,31 @@ func (r *Redis) Put(ctx context.Context, cards ...Card) error {
 		if err := c.check(); err != nil {
 			return err
 		}
-		// The lists are written in order, so that equal cards have equal records.
-		var lists []string
-		for list, score := range c.Lists {
-			lists = append(lists, list+" "+strconv.FormatInt(score, 10))
-		}
-		slices.Sort(lists)
-		args = append(args, c.ID, c.Version, strings.Join(lists, "\n"), c.Data)
+		args = append(args, c.ID, c.Version, c.lines(), c.Data)
 	}
 	keys := []string{r.cards, r.removed, r.lists, r.reserved, r.reservedEnds, r.numbers, r.making}
 	_, err := r.pipe.Eval(ctx, putScript, keys, args...)
 	return err
+}
+
+// lines returns the lists of a card, one line for each: in order, so that equal cards have equal
+// records.
+func (c *Card) lines() string {
+	var lists []string
+	for list, score := range c.Lists {
+		lists = append(lists, list+" "+strconv.FormatInt(score, 10))
+	}
+	slices.Sort(lists)
+	return strings.Join(lists, "\n")
+}
+
+// PutWithin implements Index.
+func (r *Redis) PutWithin(ctx context.Context, c Card, list string, most int) (stored bool, err error) {
+	if err := c.check(); err != nil {
+		return false, err
+	}
+	reply, err := r.pipe.Eval(ctx, withinScript, []string{r.cards, r.lists}, c.ID, c.Version, c.lines(), c.Data, list, most)
+	return reply == int64(1), err
 }
 
 // Get implements Index.

@@ -85,6 +85,11 @@ func (s *Scenes) CreateAvatar(ctx context.Context, n NewAvatar) (*Avatar, error)
 	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
 		return nil, err
 	}
+	return s.createAvatar(ctx, n)
+}
+
+// createAvatar writes the record of an avatar that is due, and its card.
+func (s *Scenes) createAvatar(ctx context.Context, n NewAvatar) (*Avatar, error) {
 	r := avatarRecord{
 		Format: formatVersion, User: n.User, Name: n.Name, Figure: n.Figure, Status: Open, Data: n.Data, Created: now(),
 	}

@@ -13,6 +13,9 @@ import (
 // allScenes is the list of all scenes, also of the deleted ones.
 const allScenes = "all"
 
+// takenVersion is the version of the card of an avatar whose record is still to be written.
+const takenVersion = 1
+
 // The lists of avatars and scenes. A deleted one is in the list with the prefix deleted: instead.
 func userList(user string) string   { return "user:" + part(user) }
 func sceneList(scene string) string { return "scene:" + scene }

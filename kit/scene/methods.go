@@ -7,6 +7,7 @@ import (
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/kit/index"
 )
 
 // The data of the methods. There is no user: that is the user of the connection.
@@ -104,18 +105,28 @@ func method[Q, A any](run func(context.Context, session.Caller, Q) (*A, error)) 
 	})
 }
 
-// createOwn creates an avatar of a client's user, with a random id.
+// createOwn creates an avatar of a client's user, with a random id. Its card takes a place in the
+// list of the user first, in one step with the look at the limit.
 func (s *Scenes) createOwn(ctx context.Context, c session.Caller, q newAvatarRequest) (*Avatar, error) {
-	counts, err := s.opts.Avatars.Count(ctx, userList(c.User))
+	n := NewAvatar{User: c.User, Name: q.Name, Figure: q.Figure, Data: q.Data}
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
+		return nil, err
+	}
+	list := userList(c.User)
+	taken := index.Card{ID: n.ID, Version: takenVersion, Lists: map[string]int64{list: now()}}
+	stored, err := s.opts.Avatars.PutWithin(ctx, taken, list, s.opts.PerUser)
 	if err != nil {
 		return nil, err
 	}
-	if counts[0] >= s.opts.PerUser {
+	if !stored {
 		return nil, &wire.DetailedError{
-			Err: wire.Errorf(wire.Full, "user %s has %d avatars, that is all", c.User, counts[0]), Data: map[string]int{"max": s.opts.PerUser},
+			Err: wire.Errorf(wire.Full, "user %s has %d avatars, that is all", c.User, s.opts.PerUser), Data: map[string]int{"max": s.opts.PerUser},
 		}
 	}
-	return s.CreateAvatar(ctx, NewAvatar{User: c.User, Name: q.Name, Figure: q.Figure, Data: q.Data})
+	return s.createAvatar(ctx, n)
 }
 
 // answer returns the answer of a method or a call: no result with an error.

@@ -28,8 +28,8 @@ type Options struct {
 	FieldBytes int `setting:"field_bytes"`
 	// Capacity is the most avatars in a scene, online or offline. Zero means 200.
 	Capacity int `setting:"capacity"`
-	// PerUser is how many avatars a client may create for its user. The list of avatars is counted,
-	// so creations at the same time may pass it by some. Backends have no limit. Zero means 32.
+	// PerUser is how many avatars a client may create for its user. Backends have no limit. Zero means
+	// 32.
 	PerUser int `setting:"per_user"`
 	// Lease is how long a transfer may take before its place in the new scene is lost, and a change
 	// of a scene's name before the name is lost. Zero means 10 s.

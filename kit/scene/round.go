@@ -56,6 +56,9 @@ func (s *Scenes) Round(ctx context.Context) (n int, err error) {
 
 func (s *Scenes) finishAvatar(ctx context.Context, id string) error {
 	a, err := s.settle(ctx, id)
+	if isNotFound(err) { // its place in the list of the user is free again
+		return s.opts.Avatars.Put(ctx, index.Card{ID: id, Version: takenVersion})
+	}
 	if err != nil {
 		return err
 	}
