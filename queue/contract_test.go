@@ -13,6 +13,7 @@ type contract interface {
 	AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended]
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
 	ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page]
+	EraseMessage(ctx context.Context, e Erase) (Erased, error)
 	StepStates(ctx context.Context, steps []StateStep) []Outcome[Appended]
 	ReadStates(ctx context.Context, reads []StateRead) []Outcome[StatePage]
 	StateChannels(ctx context.Context) iter.Seq2[string, error]

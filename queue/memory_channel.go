@@ -126,10 +126,15 @@ func (m *Memory) ReadChannel(ctx context.Context, channel string, after int64, l
 }
 
 func (m *Memory) readChannel(ctx context.Context, read ChannelRead) Page {
-	after := read.After
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.sweepLocked()
+	p := m.readChannelLocked(read, m.sweepLocked())
+	p.count(ctx)
+	return p
+}
+
+func (m *Memory) readChannelLocked(read ChannelRead, now int64) Page {
+	after := read.After
 	c, found := m.channels.get(read.Channel, now)
 	if !found {
 		return Page{Complete: after == 0, Clock: now}
@@ -143,7 +148,6 @@ func (m *Memory) readChannel(ctx context.Context, read ChannelRead) Page {
 		rest = above(c.messages, p.From)
 	}
 	p.Messages, p.More = firstPage(rest, min(read.Limit, maxPage), cmp.Or(read.Bytes, MaxPageBytes))
-	p.count(ctx)
 	return p
 }
 

@@ -21,6 +21,7 @@ var luaFiles embed.FS
 
 var (
 	appendChannelScript  = redispipe.MustScript(luaFiles, "append_channel", "append")
+	eraseMessageScript   = redispipe.MustScript(luaFiles, "erase_message", "append")
 	readChannelScript    = redispipe.MustScript(luaFiles, "read_channel")
 	trimChannelScript    = redispipe.MustScript(luaFiles, "trim_channel")
 	bindScript           = redispipe.MustScript(luaFiles, "bind")
@@ -113,8 +114,8 @@ type scriptKey struct {
 	update *redispipe.Script
 }
 
-// channelScripts is append_channel and update_state for one scriptKey.
-type channelScripts struct{ message, update pushScripts }
+// channelScripts is append_channel, update_state and erase_message for one scriptKey.
+type channelScripts struct{ message, update, erase pushScripts }
 
 // pushScripts is a script for pushes that differ in ARGV[7] of append.lua.
 type pushScripts struct{ plain, durable, existingOnly, durableExisting *redispipe.BatchScript }
@@ -128,7 +129,7 @@ func (r *Redis) newChannelScripts(key scriptKey) channelScripts {
 		p.durable.Durable, p.durableExisting.Durable = true, true
 		return p
 	}
-	return channelScripts{message: scripts(appendChannelScript), update: scripts(key.update)}
+	return channelScripts{message: scripts(appendChannelScript), update: scripts(key.update), erase: scripts(eraseMessageScript)}
 }
 
 // channelScript returns a script with the arguments of append.lua.
