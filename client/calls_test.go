@@ -32,7 +32,7 @@ func TestCallsAreAnsweredByRef(t *testing.T) {
 				err := c.Call(ctx, "room.join", "q", &into)
 				return into, err
 			}},
-		{request: wire.TypeHistory, answer: `{"type":"history","messages":[{"id":3,"data":1,"by":"amy/tab"}],"more":true}`, want: "{[{3 [49] amy/tab   <nil>}] true 3}",
+		{request: wire.TypeHistory, answer: `{"type":"history","messages":[{"id":3,"data":1,"by":"amy/tab"}],"more":true}`, want: "{[{3 [49] amy/tab   0 <nil>}] true 3}",
 			call: func(ctx context.Context, c *Client) (any, error) { return c.History(ctx, "news", 2, 1) }},
 		{request: wire.TypeSubscribe, answer: `{"type":"subscribed","channel":"news","id":9,"recovered":false}`, want: "{news 9 false}",
 			call: func(ctx context.Context, c *Client) (any, error) {

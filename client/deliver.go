@@ -48,9 +48,15 @@ func (c *Client) deliverOne(it *item) {
 		return
 	case it.view != nil:
 		it.message.Changes = it.view.message(it.message.ID, it.state)
-		if it.message.Data == nil && it.message.Changes == nil {
+		if it.message.Data == nil && it.message.Changes == nil && it.state.Erase == 0 {
 			return
 		}
+	}
+	if it.state != nil && it.state.Erase != 0 {
+		if c.opts.OnErase != nil {
+			c.opts.OnErase(Erased{Channel: it.message.Channel, ID: it.state.Erase})
+		}
+		return
 	}
 	if c.opts.OnMessage != nil {
 		c.opts.OnMessage(it.message)

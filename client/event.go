@@ -137,7 +137,7 @@ func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 	if sub == nil || !sub.active || !sub.pos.advance(m.ID) {
 		return
 	}
-	if m.Data == nil && sub.view == nil {
+	if m.Data == nil && sub.view == nil && stateOf(ev).Erase == 0 {
 		return // it only changes fields or moves the position, and the subscription no longer has State
 	}
 	c.inbox.put(item{message: m, size: size, view: sub.view, state: stateOf(ev)})

@@ -44,6 +44,9 @@ type Options struct {
 
 	// OnMessage is called for every message. Zero means that messages are dropped and acknowledged.
 	OnMessage func(Message)
+	// OnErase is called when a message of a channel was erased, after the messages before the report.
+	// Remove the message where you show it. Zero means that reports are ignored.
+	OnErase func(Erased)
 	// OnFields is called when the fields of a channel have arrived: after a Subscribe with State, and
 	// again when the client may have missed changes. The Snapshot replaces what the caller knew. Later
 	// changes arrive in Message.Changes. Zero means that only Client.Fields shows them.
@@ -85,6 +88,12 @@ type Message struct {
 	// there are none, if they were included when the fields arrived, and without
 	// SubscribeOptions.State.
 	Changes *Changes
+}
+
+// Erased is a message of a channel that was erased.
+type Erased struct {
+	Channel string
+	ID      int64 // of the erased message
 }
 
 // Gap reports missing messages, with ids above After and up to ID. An ID below After is a reset:

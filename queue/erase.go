@@ -81,11 +81,11 @@ func (e *Erase) read() ChannelRead {
 	return ChannelRead{Channel: e.Channel, After: e.ID - 1, Limit: 1}
 }
 
-// EraseMessage erases a message of a channel: it replaces the message by one that has only the time,
-// and the changes of fields if there are some, since a state is the fold of its log. It appends an
-// entry that reports this to readers. A message that was dropped already is reported, too: readers
-// may still show it. A repetition changes nothing; ten minutes after the erasure of a message that
-// was dropped, it is reported again.
+// EraseMessage erases a message of a channel: it replaces the message by one that has only the
+// time, and the changes of fields if there are some, since a state is the fold of its log. It
+// appends an entry that reports this to readers. A message that was dropped already is reported,
+// too: readers may still show it. A repetition changes nothing; ten minutes after the erasure of a
+// message that was dropped, it is reported again.
 func (r *Redis) EraseMessage(ctx context.Context, e Erase) (Erased, error) {
 	// A message changes at most twice: it is erased, and it is dropped.
 	for range 3 {
@@ -108,8 +108,8 @@ func (r *Redis) EraseMessage(ctx context.Context, e Erase) (Erased, error) {
 	return Erased{}, fmt.Errorf("erase message %d of channel %s: it changes all the time", e.ID, e.Channel)
 }
 
-// erase runs the script. done is false if the message is not as it was read, or after an error. If no
-// replica has the change in time, done is true, and the error is ErrNotReplicated.
+// erase runs the script. done is false if the message is not as it was read, or after an error. If
+// no replica has the change in time, done is true, and the error is ErrNotReplicated.
 func (r *Redis) erase(ctx context.Context, e *Erase, p erasure) (erased Erased, done bool, err error) {
 	push := ChannelPush{Durable: e.Durable, Cap: e.Cap, TTL: e.TTL}
 	keys := []string{

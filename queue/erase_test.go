@@ -139,7 +139,8 @@ func testEraseNothing(t *testing.T, open opener) {
 	}
 }
 
-// testEraseBounds checks that the entry has the bounds of its channel, and makes room like a message.
+// testEraseBounds checks that the entry has the bounds of its channel, and makes room like a
+// message.
 func testEraseBounds(t *testing.T, open opener) {
 	f := open(t, Options{})
 	var ids []int64
@@ -153,8 +154,8 @@ func testEraseBounds(t *testing.T, open opener) {
 	equal(t, "size", must(f.ChannelSize(t.Context(), room))(t), 0)
 }
 
-// testEraseRace erases the same messages several times at once, while others are stored and dropped.
-// Each message is reported once, and none of them is left.
+// testEraseRace erases the same messages several times at once, while others are stored and
+// dropped. Each message is reported once, and none of them is left.
 func testEraseRace(t *testing.T, open opener) {
 	f := open(t, Options{ChannelCap: 64})
 	ids := push(t, f, room, 20)

@@ -27,6 +27,8 @@ import (
 type Pusher interface {
 	PushBatch(ctx context.Context, pushes []delivery.Push)
 	Notify(ctx context.Context, channels, clients []string) error
+	// Erase erases a message of a channel, see delivery.Pusher.
+	Erase(ctx context.Context, channel string, id int64, durable bool) (delivery.EraseResult, error)
 }
 
 // Registry is the part of the registry that the API reads.
@@ -205,6 +207,7 @@ func (a api) endpoints() []endpoint {
 		{pattern: "POST " + PathPush, scope: ScopePush, push: a.push, body: true},
 		{pattern: "POST " + PathBatch, scope: ScopePush, push: a.batch, body: true},
 		{pattern: "POST /v1/notify", scope: ScopePush, handle: a.notify, body: true},
+		{pattern: "POST /v1/erase", scope: ScopePush, handle: a.erase, body: true},
 		{pattern: "POST /v1/reply", scope: ScopePush, handle: a.reply, body: true},
 		{pattern: "GET /v1/channels", scope: ScopeRead, handle: a.channels, query: []string{"prefix", "cursor", "limit"}},
 		{pattern: "GET /v1/channels/{channel}", scope: ScopeRead, handle: a.channel},

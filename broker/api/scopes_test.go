@@ -15,6 +15,7 @@ import (
 func TestScopes(t *testing.T) {
 	want := map[string]string{
 		"POST /v1/push": "push", "POST /v1/push/batch": "push", "POST /v1/notify": "push", "POST /v1/reply": "push",
+		"POST /v1/erase":   "push",
 		"GET /v1/channels": "read", "GET /v1/channels/{channel}": "read", "GET /v1/channels/{channel}/history": "read",
 		"GET /v1/channels/{channel}/presence": "read", "GET /v1/channels/{channel}/state": "read", "POST /v1/state/query": "read",
 		"GET /v1/users": "read", "GET /v1/users/{user}": "read", "POST /v1/users/query": "read", "GET /v1/servers": "read",

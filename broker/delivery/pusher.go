@@ -32,6 +32,7 @@ type Queue interface {
 	AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error)
 	AppendChannels(ctx context.Context, pushes []queue.ChannelPush) []queue.Outcome[queue.Appended]
 	AppendClients(ctx context.Context, pushes []queue.ClientPush) []queue.Outcome[queue.ClientAppended]
+	EraseMessage(ctx context.Context, e queue.Erase) (queue.Erased, error)
 	ConfirmChannel(ctx context.Context, channel string, id int64) (*queue.Marker, error)
 	ConfirmClient(ctx context.Context, client string, id int64) (*queue.Marker, error)
 	Client(ctx context.Context, client string) (queue.Client, bool, error)

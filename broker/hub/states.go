@@ -235,6 +235,9 @@ func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 	if err != nil {
 		c.hub.opts.Logger.Error().Err(err).Str("channel", c.Name).Int64("id", id).Msg("a message is skipped")
 	}
+	if entry != nil && entry.Erase != 0 {
+		return c.report(id, entry.Erase)
+	}
 	m := &dialect.Message{Channel: c.Name, ID: id}
 	if entry != nil && entry.Data != nil {
 		m = c.hub.opts.Messages.Message(c.Name, id, entry.Data)

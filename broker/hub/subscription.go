@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"switchboard/broker/dialect"
+	"switchboard/internal/state"
 	"switchboard/queue"
 )
 
@@ -237,8 +238,12 @@ func (c *Channel) encodePage(p queue.Page) page {
 	return encoded
 }
 
-// encodeOnce returns the message with the id of m in one of the lists, or encodes m.
+// encodeOnce returns the message with the id of m in one of the lists, or encodes m. A message that
+// is erased in the store may not be erased in the lists.
 func (c *Channel) encodeOnce(m queue.Message, known [][]*dialect.Message) *dialect.Message {
+	if state.IsErased(m.Data) {
+		return c.message(m.ID, m.Data)
+	}
 	for _, list := range known {
 		if i, found := search(list, m.ID); found {
 			return list[i]

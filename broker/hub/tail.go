@@ -86,6 +86,7 @@ func (t *tail) extend(more []*dialect.Message) *tail {
 			next.lastMarker = m.ID
 		}
 	}
+	next.erase(more)
 	drop := max(0, len(next.messages)-maxTailMessages)
 	bytes := next.bytes
 	for _, m := range next.messages[:drop] {
@@ -118,6 +119,7 @@ func (t *tail) prepend(base int64, earlier []*dialect.Message) (next *tail, ok b
 		next.note(m)
 	}
 	next.messages = slices.Concat(earlier, t.messages)
+	next.erase(t.messages) // the page may have been read before an erasure
 	return next, len(next.messages) <= maxTailMessages && next.bytes <= maxTailBytes
 }
 

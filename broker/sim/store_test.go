@@ -212,6 +212,12 @@ func (s *store) AppendChannel(ctx context.Context, push queue.ChannelPush) (queu
 	}, push.Channel, string(push.Data), describeUpdate(push.Update))
 }
 
+func (s *store) EraseMessage(ctx context.Context, e queue.Erase) (queue.Erased, error) {
+	return callStore(ctx, s, "EraseMessage", subject{channel: e.Channel}, func(ctx context.Context) (queue.Erased, error) {
+		return s.w.queue.EraseMessage(ctx, e)
+	}, e.Channel, fmt.Sprint(e.ID))
+}
+
 func (s *store) AppendClient(ctx context.Context, push queue.ClientPush) (queue.ClientAppended, error) {
 	return callStore(ctx, s, "AppendClient", subject{client: push.Client}, func(ctx context.Context) (queue.ClientAppended, error) {
 		return s.w.queue.AppendClient(ctx, push)

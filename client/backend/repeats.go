@@ -15,6 +15,7 @@ var repeats = []repeatRule{
 	{"POST", "/v1/clients/*/disconnect", nil, nil},
 	{"POST", "/v1/users/*/disconnect", nil, nil},
 	{"POST", "/v1/clients/*/*/disconnect", nil, nil},
+	{"POST", "/v1/erase", nil, nil},
 	{"POST", "/v1/rooms/*/finish", nil, nil},
 	{"POST", "/v1/holds/*/holds", []string{"id"}, nil},
 	{"POST", "/v1/rooms/*/join", nil, nil},

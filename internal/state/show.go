@@ -188,12 +188,15 @@ func ShowStored(id int64, data []byte, filter Filter) (s wire.Stored, ok bool, e
 	if err != nil {
 		return s, false, err
 	}
-	s = wire.Stored{ID: id, Data: e.Data, StateEvent: e.showChanges(filter)}
+	if e.Erase != 0 {
+		return wire.Stored{ID: id, StateEvent: &wire.StateEvent{Erase: e.Erase}}, true, nil
+	}
+	s = wire.Stored{ID: id, Data: e.Data, Erased: e.Erased, StateEvent: e.showChanges(filter)}
 	s.By = e.showBy(filter, s.StateEvent)
 	if filter.Hidden {
 		s.From, s.Exclude = e.From, e.Exclude
 	}
-	return s, s.Data != nil || s.StateEvent != nil, nil
+	return s, s.Data != nil || s.Erased != 0 || s.StateEvent != nil, nil
 }
 
 // showMap returns the fields that the filter shows. It is fields itself if that is all of them.

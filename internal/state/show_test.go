@@ -101,6 +101,33 @@ func TestShowEntry(t *testing.T) {
 	}
 }
 
+// TestShowErased checks what histories show of an erased message, and of the report of it.
+func TestShowErased(t *testing.T) {
+	message := &Entry{By: "amy", From: "amy/tab", Exclude: "bob", Data: []byte("1"), Set: map[string]rawValue{"a": rawValue("2"), "$$x": rawValue("3")}}
+	all := Filter{State: true, By: true, Hidden: true}
+	for _, test := range []struct {
+		entry  *Entry
+		filter Filter
+		want   string
+	}{
+		{message.ErasedAt(7), Filter{}, `{"id":5,"erased":7}`},
+		{message.ErasedAt(7), Filter{State: true, By: true}, `{"id":5,"erased":7,"set":{"a":2}}`},
+		{message.ErasedAt(7), all, `{"id":5,"erased":7,"set":{"$$x":3,"a":2}}`},
+		{&Entry{Erase: 4}, Filter{}, `{"id":5,"erase":4}`},
+		{&Entry{Erase: 4}, all, `{"id":5,"erase":4}`},
+	} {
+		text := test.entry.Encode()
+		if IsErased(text) != (test.entry.Erased != 0) {
+			t.Errorf("%s: IsErased is wrong", text)
+		}
+		shown, ok, err := ShowStored(5, text, test.filter)
+		got, _ := json.Marshal(shown)
+		if err != nil || !ok || string(got) != test.want {
+			t.Errorf("%s with %+v: got %s, %v, %v, want %s", text, test.filter, got, ok, err, test.want)
+		}
+	}
+}
+
 // TestShowRefusal checks that the values of a refusal end at PageBytes, and that ids follow.
 func TestShowRefusal(t *testing.T) {
 	big := []byte(`"` + strings.Repeat("x", 20<<10) + `"`)

@@ -73,6 +73,8 @@ type Stored struct {
 	From string `json:"from,omitempty"`
 	// Exclude is the id of the client that did not receive the message. Only the backend receives it.
 	Exclude string `json:"exclude,omitempty"`
+	// Erased is the time at which the message was erased, Unix ms, or 0. Only its changes are left.
+	Erased int64 `json:"erased,omitempty"`
 
 	*StateEvent // the changes of the state; nil if there are none, or the request does not ask for them
 }

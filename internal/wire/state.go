@@ -164,4 +164,6 @@ type StateEvent struct {
 	Away    map[string]int64           `json:"away,omitempty"`
 	Back    []string                   `json:"back,omitempty"`
 	By      string                     `json:"by,omitempty"` // the client that published the message
+	// Erase is the id of a message that was erased, or 0. A message that has it has no data.
+	Erase int64 `json:"erase,omitempty"`
 }

@@ -59,6 +59,9 @@ var coreSteps = []step{
 	{op: "queryUsers", body: `{"users":["alice","bob"]}`},
 	{op: "listServers"},
 
+	{op: "eraseMessage", body: `{"channel":"news","id":1,"durable":false}`},
+	{op: "eraseMessage", body: `{"channel":"news","id":9007199254740991}`, status: 404, code: "not_found"},
+	{op: "eraseMessage", body: `{"channel":"$user/amy","id":1}`, status: 403, code: "forbidden"},
 	{op: "notifyQueues", body: `{"channels":["news"],"clients":["alice/phone"]}`},
 	{op: "replyToRequest", body: `{"client":"alice/phone","ref":7,"data":{"price":12}}`},
 	{op: "replyToRequest", body: `{"client":"alice/tablet","ref":7,"data":null}`, status: 404, code: "not_found"},

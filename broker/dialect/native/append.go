@@ -23,7 +23,7 @@ func isMessage(e *wire.Event) bool {
 
 // hasAuthorOnly reports whether s has nothing besides the author.
 func hasAuthorOnly(s *wire.StateEvent) bool {
-	return s.By != "" && !s.First && len(s.Fields) == 0 && s.Cursor == "" && s.Group == "" && s.Max == nil && !s.Cleared &&
+	return s.By != "" && !s.First && len(s.Fields) == 0 && s.Cursor == "" && s.Group == "" && s.Max == nil && s.Erase == 0 && !s.Cleared &&
 		len(s.Gone)+len(s.Del)+len(s.Set)+len(s.Until)+len(s.Away)+len(s.Back) == 0
 }
 
@@ -131,7 +131,11 @@ func appendSimpleState(b []byte, s *wire.StateEvent) []byte {
 	if s.Max != nil {
 		b = strconv.AppendInt(append(b, `,"max":`...), int64(*s.Max), 10)
 	}
-	return appendField(state.AppendChanges(b, s), `,"by":`, s.By)
+	b = appendField(state.AppendChanges(b, s), `,"by":`, s.By)
+	if s.Erase != 0 {
+		b = strconv.AppendInt(append(b, `,"erase":`...), s.Erase, 10)
+	}
+	return b
 }
 
 // appendField appends a key and its value, or nothing if the value is empty.

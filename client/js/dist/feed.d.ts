@@ -17,6 +17,8 @@ export interface Gap {
 export type FeedEvents<Data> = {
     message: [data: Data, info: MessageInfo];
     gap: [gap: Gap];
+    /** The message `id` was erased: remove it where you show it. `info` is that of the report. */
+    erase: [id: number, info: MessageInfo];
 };
 /**
  * Feed is a queue of messages with a position. It drops messages that it has seen. It calls the

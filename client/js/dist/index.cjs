@@ -491,6 +491,7 @@ var Feed = class extends Emitter {
   }
   /** @internal */
   _deliver(m) {
+    if (m.erase !== void 0) return this._emit("erase", ...args(m.erase, infoOf(m)));
     if (m.data === void 0) return;
     return this._emit("message", ...args(m.data, infoOf(m)));
   }

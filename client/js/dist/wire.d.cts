@@ -53,6 +53,10 @@ export interface Stored<Data = Json> extends Changes {
     by?: string;
     /** The id of the client that published the message, if `by` is not that id. */
     from?: string;
+    /** When the message was erased, in ms since 1970. Only its changes of fields are left. */
+    erased?: number;
+    /** The id of a message that was erased. The entry has nothing else. */
+    erase?: number;
 }
 /** What a connection may send. Absent: no limit. Rates have bursts of four seconds. */
 export interface Limits {
@@ -80,6 +84,7 @@ export interface Incoming extends Omit<Member, "client">, Changes {
     recovered?: boolean;
     data?: Json;
     by?: string;
+    erase?: number;
     alias?: string;
     messages?: Stored[];
     more?: boolean;

@@ -18,7 +18,12 @@ export interface Gap {
   id: number;
 }
 
-export type FeedEvents<Data> = { message: [data: Data, info: MessageInfo]; gap: [gap: Gap] };
+export type FeedEvents<Data> = {
+  message: [data: Data, info: MessageInfo];
+  gap: [gap: Gap];
+  /** The message `id` was erased: remove it where you show it. `info` is that of the report. */
+  erase: [id: number, info: MessageInfo];
+};
 
 /**
  * Feed is a queue of messages with a position. It drops messages that it has seen. It calls the
@@ -115,6 +120,7 @@ export class Feed<Data = Json, Events extends FeedEvents<Data> = FeedEvents<Data
 
   /** @internal */
   _deliver(m: Incoming): Promise<unknown> | undefined {
+    if (m.erase !== undefined) return this._emit("erase", ...args(m.erase, infoOf(m)));
     if (m.data === undefined) return;
     return this._emit("message", ...args(m.data, infoOf(m)));
   }

@@ -131,6 +131,18 @@ test("a message has its author, and one without data only moves the position", a
   assert.equal(socket.take("publish").echo, false);
 });
 
+test("the report of an erasure moves the position, and is no message", async () => {
+  const { sb, socket } = await connected();
+  const { channel } = await subscribed(sb);
+  const seen: unknown[] = [];
+  channel.on("message", (_, { id }) => seen.push(id));
+  channel.on("erase", (id, info) => seen.push([id, info.id]));
+  socket.receive(message(11), { type: "message", channel: "c", id: 12, erase: 11 }, message(13));
+  await settle();
+  assert.deepEqual(seen, [11, [11, 12], 13]);
+  assert.equal(channel.position, 13);
+});
+
 test("the broker can end a subscription", async () => {
   const { sb, socket } = await connected();
   const { channel, seen } = await subscribed(sb);

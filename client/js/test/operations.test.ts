@@ -66,6 +66,7 @@ const calls: Omit<Calls<Backend>, "call"> = {
   retryDeadLetter: [["1-2"]],
   dropDeadLetter: [["1-2"]],
   health: [[]],
+  erase: [[{ channel: "c", id: 1, durable: true }]],
   notify: [[{ channels: ["c"], clients: ["c"] }]],
   reply: [["c", 1, null]],
 };

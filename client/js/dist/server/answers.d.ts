@@ -16,6 +16,25 @@ export interface StoredMessage extends Stored {
     /** The id of the client that does not receive it. */
     exclude?: string;
 }
+/** A message of a channel to erase. */
+export interface Erase {
+    channel: string;
+    id: number;
+    /** true: answer after a replica of Redis has erased it. */
+    durable?: boolean;
+}
+export interface Erased {
+    channel: string;
+    id: number;
+    /** When it was erased, in ms since 1970. */
+    erased: number;
+    /** The id of the report that clients receive. Absent if it is not known any more. */
+    report?: number;
+    /** Live brokers with subscribers. */
+    servers: number;
+    /** true: it was erased before. */
+    duplicate?: boolean;
+}
 export interface HistoryPage {
     channel: string;
     messages: StoredMessage[];

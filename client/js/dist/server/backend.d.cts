@@ -1,6 +1,6 @@
 import { type ApiOptions, type Call } from "../api.cjs";
 import type { Json, JsonInput } from "../wire.cjs";
-import type { ChannelInfo, ClientInfo, FieldPage, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, UserInfo } from "./answers.cjs";
+import type { ChannelInfo, ClientInfo, FieldPage, Erase, Erased, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, UserInfo } from "./answers.cjs";
 import { Kit } from "./kit.cjs";
 import type { CheckQuery, DeadLetter, HealthReport, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.cjs";
 import type { Push, PushAnswer, PushError } from "./push.cjs";
@@ -133,6 +133,11 @@ export declare class Backend {
     dropDeadLetter(event: string): Promise<void>;
     /** What needs the attention of an operator, on all instances and in Redis. */
     health(): Promise<HealthReport>;
+    /**
+     * Erases a message of a channel: its data and its author leave the store, the histories and the memory of all
+     * brokers. Clients receive its id. Its changes of fields stay. not_found if the channel has no such message.
+     */
+    erase(message: Erase): Promise<Erased>;
     /** Says that your backend has written messages to the queues of these in Redis. */
     notify(queues: {
         channels?: string[];

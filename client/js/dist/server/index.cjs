@@ -392,6 +392,7 @@ var repeats = [
   ["POST", "/v1/clients/*/disconnect", [], []],
   ["POST", "/v1/users/*/disconnect", [], []],
   ["POST", "/v1/clients/*/*/disconnect", [], []],
+  ["POST", "/v1/erase", [], []],
   ["POST", "/v1/rooms/*/finish", [], []],
   ["POST", "/v1/holds/*/holds", ["id"], []],
   ["POST", "/v1/rooms/*/join", [], []],
@@ -548,6 +549,13 @@ var Backend = class {
   /** What needs the attention of an operator, on all instances and in Redis. */
   health() {
     return this.call("GET", "/v1/health");
+  }
+  /**
+   * Erases a message of a channel: its data and its author leave the store, the histories and the memory of all
+   * brokers. Clients receive its id. Its changes of fields stay. not_found if the channel has no such message.
+   */
+  erase(message) {
+    return this.call("POST", "/v1/erase", { body: message });
   }
   /** Says that your backend has written messages to the queues of these in Redis. */
   async notify(queues) {

@@ -6,6 +6,8 @@ import type {
   ChannelInfo,
   ClientInfo,
   FieldPage,
+  Erase,
+  Erased,
   HistoryPage,
   PresencePage,
   Revoked,
@@ -212,6 +214,14 @@ export class Backend {
   /** What needs the attention of an operator, on all instances and in Redis. */
   health(): Promise<HealthReport> {
     return this.call("GET", "/v1/health");
+  }
+
+  /**
+   * Erases a message of a channel: its data and its author leave the store, the histories and the memory of all
+   * brokers. Clients receive its id. Its changes of fields stay. not_found if the channel has no such message.
+   */
+  erase(message: Erase): Promise<Erased> {
+    return this.call("POST", "/v1/erase", { body: message });
   }
 
   /** Says that your backend has written messages to the queues of these in Redis. */

@@ -6,6 +6,8 @@ export type { BackendOptions, CallOptions } from "./backend.js";
 export type {
   ChannelInfo,
   ClientInfo,
+  Erase,
+  Erased,
   FieldPage,
   HistoryPage,
   PresencePage,

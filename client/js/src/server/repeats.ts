@@ -16,6 +16,7 @@ export const repeats: readonly (readonly [string, string, readonly string[], rea
   ["POST", "/v1/clients/*/disconnect", [], []],
   ["POST", "/v1/users/*/disconnect", [], []],
   ["POST", "/v1/clients/*/*/disconnect", [], []],
+  ["POST", "/v1/erase", [], []],
   ["POST", "/v1/rooms/*/finish", [], []],
   ["POST", "/v1/holds/*/holds", ["id"], []],
   ["POST", "/v1/rooms/*/join", [], []],
