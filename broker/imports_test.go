@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"internal/faults":       {"client", "internal/cond", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
 	"registry":              {"internal/meter", "internal/redispipe"},
 	"queue":                 {"internal/meter", "internal/redispipe", "internal/state"},
-	"kit":                   {"internal/wire", "queue", "janitor/task", "kit/index"},
+	"kit":                   {"internal/meter", "internal/wire", "queue", "janitor/task", "kit/index"},
 	"kit/budget":            {"internal/redispipe", "internal/wire"},
 	"kit/index":             {"internal/meter", "internal/redispipe", "internal/wire"},
 	"kit/hold":              {"internal/payload", "internal/state", "internal/wire", "queue", "events", "janitor/task", "kit", "kit/index", "broker", "broker/api", "broker/namespace", "broker/session"},

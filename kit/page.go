@@ -1,6 +1,12 @@
 package kit
 
-import "switchboard/internal/wire"
+import (
+	"context"
+
+	"switchboard/internal/meter"
+	"switchboard/internal/wire"
+	"switchboard/kit/index"
+)
 
 // The sizes of pages. Those of HTTP calls are the same as of all lists of the API.
 const (
@@ -26,4 +32,64 @@ func LimitOr(limit *int, fallback int, backend bool) error {
 		*limit = fallback
 	}
 	return nil
+}
+
+const (
+	// ClientBytes is about how many bytes the store sends for one page of a client. The page then
+	// ends with a cursor, also if it has less than its limit.
+	ClientBytes = 16 << 10
+	// firstBatch is how many documents of a page are read first. The others are as many as fit the
+	// page if they are like those.
+	firstBatch = 2
+)
+
+// BytesLeft returns how many bytes the store may still send for the call of ctx, about. bounded is
+// false for the calls of backends, which have no bound.
+func BytesLeft(ctx context.Context) (n int, bounded bool) {
+	m := meter.Of(ctx)
+	if m == nil {
+		return 0, false
+	}
+	return max(0, ClientBytes-m.Bytes()), true
+}
+
+// NextBatch returns how many of the documents that are left to read next, after done documents.
+// It returns 0 if the page is full.
+func NextBatch(ctx context.Context, left, done int) int {
+	n, bounded := BytesLeft(ctx)
+	switch {
+	case !bounded:
+		return left
+	case done == 0:
+		return min(left, firstBatch)
+	case n == 0:
+		return 0
+	}
+	return min(left, max(1, n*done/max(1, ClientBytes-n)))
+}
+
+// ReadPage reads a page of a list, and the documents with its ids. read returns one document for
+// each id. next is the cursor of the next page, or "".
+func ReadPage[T any](ctx context.Context, i index.Index, q index.Query, read func(ids []string) ([]T, error)) (list []T, next string, err error) {
+	for limit := q.Limit; ; {
+		if q.Limit = NextBatch(ctx, limit-len(list), len(list)); q.Limit == 0 {
+			return list, q.Cursor, nil
+		}
+		p, err := i.List(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		ids := make([]string, len(p.Cards))
+		for i, c := range p.Cards {
+			ids[i] = c.ID
+		}
+		documents, err := read(ids)
+		if err != nil {
+			return nil, "", err
+		}
+		list = append(list, documents...)
+		if q.Cursor = p.Next; q.Cursor == "" {
+			return list, "", nil
+		}
+	}
 }

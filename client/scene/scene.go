@@ -159,8 +159,26 @@ func (s Scenes) Scenes(ctx context.Context, world string, p Page) (list []Scene,
 	return page.Scenes, page.Cursor, err
 }
 
-// Get returns a scene with its avatars.
+// Get returns a scene with its avatars. It reads all pages.
 func (s Scenes) Get(ctx context.Context, scene string) (v View, err error) {
-	err = s.Call(ctx, "scene.get", map[string]string{"scene": scene}, &v)
-	return v, err
+	for cursor := ""; ; {
+		var page struct {
+			View
+			Cursor string
+		}
+		if err := s.Call(ctx, "scene.get", getRequest{scene, cursor}, &page); err != nil {
+			return View{}, err
+		}
+		page.Online += v.Online
+		page.Avatars = append(v.Avatars, page.Avatars...)
+		if v, cursor = page.View, page.Cursor; cursor == "" {
+			return v, nil
+		}
+	}
+}
+
+// getRequest is the data of scene.get.
+type getRequest struct {
+	Scene  string `json:"scene"`
+	Cursor string `json:"cursor,omitempty"`
 }

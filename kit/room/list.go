@@ -30,7 +30,8 @@ type ListRequest struct {
 }
 
 // ListPage is a page of rooms. A page with Cursor may have fewer rooms than the limit, or none: a
-// page looks at 1,000 rooms at most, and has 256 KiB of cards at most.
+// page looks at 1,000 rooms at most, and has 256 KiB of cards at most. That of a client looks at
+// kit.ClientBytes of cards.
 type ListPage struct {
 	Rooms  []Card `json:"rooms"`
 	Cursor string `json:"cursor,omitempty"` // of the next page, "" for the last one
@@ -54,11 +55,15 @@ func (r *Rooms) List(ctx context.Context, a Actor, q ListRequest) (ListPage, err
 	}
 	list, exact := findList(q.Order, q.attributes())
 	page := ListPage{Rooms: []Card{}}
-	in := index.Query{List: list, Min: q.From, Max: q.To, Descending: q.Desc, Cursor: q.Cursor, Limit: q.Limit}
-	if !exact || q.Free > 0 {
-		in.Limit = max(in.Limit, maxLooked/5) // most of the cards may not fit
-	}
+	in := index.Query{List: list, Min: q.From, Max: q.To, Descending: q.Desc, Cursor: q.Cursor}
 	for looked, size := 0, 0; looked < maxLooked; {
+		if in.Limit = q.Limit - len(page.Rooms); !exact || q.Free > 0 {
+			in.Limit = max(in.Limit, maxLooked/5) // most of the cards may not fit
+		}
+		var bounded bool
+		if in.Bytes, bounded = kit.BytesLeft(ctx); bounded && in.Bytes == 0 {
+			break
+		}
 		found, err := r.index.List(ctx, in)
 		if err != nil {
 			return ListPage{}, err

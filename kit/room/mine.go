@@ -45,19 +45,12 @@ func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (
 	if err := r.Settle(ctx); err != nil {
 		return MinePage{}, err
 	}
-	found, err := r.index.List(ctx, index.Query{List: userList(user), Cursor: q.Cursor, Limit: q.Limit})
+	in := index.Query{List: userList(user), Cursor: q.Cursor, Limit: q.Limit}
+	rooms, next, err := kit.ReadPage(ctx, r.index, in, func(ids []string) ([]*Snapshot, error) { return r.read(ctx, ids...) })
 	if err != nil {
 		return MinePage{}, err
 	}
-	ids := make([]string, len(found.Cards))
-	for i, c := range found.Cards {
-		ids[i] = c.ID
-	}
-	rooms, err := r.read(ctx, ids...)
-	if err != nil {
-		return MinePage{}, err
-	}
-	page := MinePage{Rooms: []Mine{}, Cursor: found.Next, Next: found.Next}
+	page := MinePage{Rooms: []Mine{}, Cursor: next, Next: next}
 	for _, s := range rooms {
 		if s == nil {
 			continue

@@ -11,6 +11,7 @@ import (
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/kit/index"
 	"switchboard/queue"
 )
 
@@ -296,11 +297,7 @@ func (s *Scenes) ListAvatars(ctx context.Context, user string, status Status, cu
 	if !ok {
 		return nil, wire.Errorf(wire.BadRequest, "status: want %s or %s", Open, Deleted)
 	}
-	ids, next, err := page(ctx, s.opts.Avatars, list, cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	avatars, err := readAvatars(ctx, s.host, ids)
+	avatars, next, err := readPage(ctx, s, s.opts.Avatars, index.Query{List: list, Cursor: cursor, Limit: limit}, readAvatars)
 	if err != nil {
 		return nil, err
 	}

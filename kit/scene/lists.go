@@ -54,14 +54,11 @@ func (c *storedScene) card() index.Card {
 	return index.Card{ID: c.key, Version: c.id, Lists: map[string]int64{list: c.value.Created, allScenes: c.value.Created}}
 }
 
-// page returns the ids of a page of a list, and the cursor of the next one.
-func page(ctx context.Context, i index.Index, list, cursor string, limit int) (ids []string, next string, err error) {
-	if err := kit.PageLimit(&limit, true); err != nil {
+// readPage reads a page of a list, and the documents with its ids. next is the cursor of the next
+// page, or "".
+func readPage[T any](ctx context.Context, s *Scenes, i index.Index, q index.Query, read func(context.Context, kit.StateReader, []string) ([]T, error)) (list []T, next string, err error) {
+	if err := kit.PageLimit(&q.Limit, true); err != nil {
 		return nil, "", err
 	}
-	p, err := i.List(ctx, index.Query{List: list, Cursor: cursor, Limit: limit})
-	for _, c := range p.Cards {
-		ids = append(ids, c.ID)
-	}
-	return ids, p.Next, err
+	return kit.ReadPage(ctx, i, q, func(ids []string) ([]T, error) { return read(ctx, s.host, ids) })
 }

@@ -49,7 +49,8 @@ type (
 		Status Status `json:"status"`
 	}
 	sceneRequest struct {
-		Scene string `json:"scene" required:"true"`
+		Scene  string `json:"scene" required:"true"`
+		Cursor string `json:"cursor"`
 	}
 )
 
@@ -86,7 +87,7 @@ func (s *Scenes) methods() map[string]session.Method {
 			return s.ListScenes(ctx, q.World, q.Status, q.Cursor, q.Limit)
 		}),
 		"scene.get": method(func(ctx context.Context, _ session.Caller, q sceneRequest) (*SceneView, error) {
-			v, err := s.GetScene(ctx, q.Scene)
+			v, err := s.PageScene(ctx, q.Scene, q.Cursor)
 			if err == nil && v.Status == Deleted {
 				return nil, notFound("scene", q.Scene)
 			}

@@ -16,6 +16,9 @@ const placeGroup = "pc/"
 // ownGroup is the prefix of the fields that a player writes.
 const ownGroup = "a/"
 
+// ownFields is the prefix of the fields that the player of an avatar writes.
+func ownFields(avatar string) string { return ownGroup + avatar + "/" }
+
 func placeField(avatar string) string { return placeGroup + avatar }
 
 // place is the value of pc/{avatar}.

@@ -10,6 +10,7 @@ import (
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/kit/index"
 	"switchboard/queue"
 )
 
@@ -277,11 +278,7 @@ func (s *Scenes) ListScenes(ctx context.Context, world string, status Status, cu
 	default:
 		return nil, wire.Errorf(wire.BadRequest, "status: want %s, %s or %s", Open, Closed, Deleted)
 	}
-	ids, next, err := page(ctx, s.opts.Scenes, list, cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	scenes, err := readScenes(ctx, s.host, ids)
+	scenes, next, err := readPage(ctx, s, s.opts.Scenes, index.Query{List: list, Cursor: cursor, Limit: limit}, readScenes)
 	if err != nil {
 		return nil, err
 	}

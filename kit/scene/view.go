@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"switchboard/internal/state"
+	"switchboard/internal/wire"
 	"switchboard/kit"
 	"switchboard/queue"
 )
@@ -15,6 +16,8 @@ type SceneView struct {
 	Scene
 	Online  int     `json:"online"`  // avatars whose player is connected
 	Avatars []Place `json:"avatars"` // ordered by id
+	// Cursor is that of the next page. Without pages, and on the last one, it is "".
+	Cursor string `json:"cursor,omitempty"`
 }
 
 // Place is an avatar in a scene.
@@ -50,16 +53,99 @@ func (s *Scenes) GetScene(ctx context.Context, id string) (*SceneView, error) {
 	}
 	v := &SceneView{Avatars: []Place{}}
 	for i, p := range places {
-		if !avatars[i].in(id) {
-			continue
+		if avatars[i].in(id) {
+			v.add(p)
 		}
-		if p.online() {
-			v.Online++
-		}
-		v.Avatars = append(v.Avatars, Place{p.avatar, p.value.Name, p.value.Figure, p.online(), p.fields})
 	}
 	v.Scene = *c.show(len(v.Avatars))
 	return v, nil
+}
+
+// PageScene is GetScene for a client: the avatars come in pages, which end as the lists of clients
+// do. cursor is the Cursor of the page before, or "". Online counts the avatars of the page. If the
+// page is not all, Count may be some seconds old.
+func (s *Scenes) PageScene(ctx context.Context, id, cursor string) (*SceneView, error) {
+	c, err := s.readScene(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	v := &SceneView{Avatars: []Place{}}
+	read := queue.StateRead{Channel: sceneChannel(id), Prefix: placeGroup}
+	if cursor != "" {
+		if checkID("cursor", cursor) != nil {
+			return nil, wire.BadCursor()
+		}
+		read.Cursor = placeField(cursor)
+	}
+	for done := 0; ; {
+		if read.Limit = kit.NextBatch(ctx, s.opts.Capacity, done); read.Limit == 0 {
+			v.Cursor = strings.TrimPrefix(read.Cursor, placeGroup)
+			break
+		}
+		o := s.host.ReadStates(ctx, []queue.StateRead{read})[0]
+		if o.Err != nil {
+			return nil, inChannel("read", sceneChannel(id), o.Err)
+		}
+		if err := s.addPlaces(ctx, v, id, o.Value.Fields); err != nil {
+			return nil, err
+		}
+		done += len(o.Value.Fields)
+		if read.Cursor = o.Value.Next; read.Cursor == "" {
+			break
+		}
+	}
+	count := len(v.Avatars)
+	if cursor != "" || v.Cursor != "" {
+		counts, err := s.opts.Avatars.Count(ctx, sceneList(id))
+		if err != nil {
+			return nil, err
+		}
+		count = counts[0]
+	}
+	v.Scene = *c.show(count)
+	return v, nil
+}
+
+// addPlaces adds to v the avatars of places whose records name the scene. It reads the records and
+// the fields of the players.
+func (s *Scenes) addPlaces(ctx context.Context, v *SceneView, scene string, places []queue.NamedField) error {
+	ids, reads := make([]string, len(places)), make([]queue.StateRead, len(places))
+	for i, f := range places {
+		ids[i] = strings.TrimPrefix(f.Name, placeGroup)
+		reads[i] = queue.StateRead{Channel: sceneChannel(scene), Prefix: ownFields(ids[i])}
+	}
+	avatars, err := readAvatars(ctx, s.host, ids)
+	if err != nil {
+		return err
+	}
+	for i, o := range s.host.ReadStates(ctx, reads) {
+		if o.Err != nil {
+			return inChannel("read", sceneChannel(scene), o.Err)
+		}
+		if avatars[i].in(scene) {
+			p, err := parsePlace(places[i].Field)
+			if err != nil {
+				return inChannel("read", sceneChannel(scene), err)
+			}
+			var own map[string]json.RawMessage
+			for _, f := range o.Value.Fields {
+				if own == nil {
+					own = map[string]json.RawMessage{}
+				}
+				own[strings.TrimPrefix(f.Name, ownFields(ids[i]))] = f.Value
+			}
+			v.add(listedPlace{p, ids[i], own})
+		}
+	}
+	return nil
+}
+
+// add adds an avatar.
+func (v *SceneView) add(p listedPlace) {
+	if p.online() {
+		v.Online++
+	}
+	v.Avatars = append(v.Avatars, Place{p.avatar, p.value.Name, p.value.Figure, p.online(), p.fields})
 }
 
 // readPlaces reads all places of a scene, ordered by avatar.

@@ -69,6 +69,7 @@ var methodSteps = []methodStep{
 	{method: "scene.list", data: `{"world":"earth","status":"open","limit":10}`},
 	{method: "scene.list", data: `{"world":"earth","cursor":"0:"}`},
 	{method: "scene.get", data: `{"scene":"town"}`, save: "version=version"},
+	{method: "scene.get", data: `{"scene":"town","cursor":"zoe"}`},
 	{method: "avatar.delete", data: `{"avatar":"{{avatar}}","version":1}`, code: "conflict"},
 	{method: "avatar.delete", data: `{"avatar":"{{avatar}}"}`},
 }

@@ -578,8 +578,20 @@ var Scenes = class {
   list(query) {
     return this.sb.call("scene.list", query);
   }
-  get(scene) {
-    return this.sb.call("scene.get", { scene });
+  /** A scene with its avatars, from all pages. */
+  async get(scene) {
+    let online = 0;
+    const avatars = [];
+    for (let cursor; ; ) {
+      const { cursor: next, ...page } = await this.sb.call(
+        "scene.get",
+        { scene, cursor }
+      );
+      online += page.online;
+      avatars.push(...page.avatars);
+      if (!next) return { ...page, online, avatars };
+      cursor = next;
+    }
   }
   /**
    * Follows a scene, and enters it with an avatar from no scene. Refusals: conflict (it is in

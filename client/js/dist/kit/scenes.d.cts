@@ -68,6 +68,7 @@ export declare class Scenes {
         scenes: SceneInfo[];
         cursor?: string;
     }>;
+    /** A scene with its avatars, from all pages. */
     get(scene: string): Promise<SceneInfo & {
         online: number;
         avatars: Placed[];

@@ -73,8 +73,20 @@ export class Scenes {
     return this.sb.call("scene.list", query);
   }
 
-  get(scene: string): Promise<SceneInfo & { online: number; avatars: Placed[] }> {
-    return this.sb.call("scene.get", { scene });
+  /** A scene with its avatars, from all pages. */
+  async get(scene: string): Promise<SceneInfo & { online: number; avatars: Placed[] }> {
+    let online = 0;
+    const avatars: Placed[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const { cursor: next, ...page } = await this.sb.call<SceneInfo & { online: number; avatars: Placed[]; cursor?: string }>(
+        "scene.get",
+        { scene, cursor },
+      );
+      online += page.online;
+      avatars.push(...page.avatars);
+      if (!next) return { ...page, online, avatars };
+      cursor = next;
+    }
   }
 
   /**

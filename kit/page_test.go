@@ -1,0 +1,62 @@
+package kit_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"switchboard/internal/meter"
+	"switchboard/kit"
+	"switchboard/kit/index"
+)
+
+// TestPagesOfClientsAreBounded reads a list of documents whose sizes differ. The page of a client
+// ends at its bytes, and all pages together have each document once. A backend has no bound.
+func TestPagesOfClientsAreBounded(t *testing.T) {
+	ix := index.NewMemory()
+	var all []string
+	for n := range 100 {
+		id := fmt.Sprintf("%03d", n)
+		all = append(all, id)
+		if err := ix.Put(t.Context(), index.Card{ID: id, Version: 1, Lists: map[string]int64{"all": 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, size := range []int{0, 100, 1 << 10, 8 << 10, 1 << 20} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			read := func(ctx context.Context) func([]string) ([]string, error) {
+				return func(ids []string) ([]string, error) {
+					meter.Add(ctx, len(ids)*size)
+					return ids, nil
+				}
+			}
+			var seen []string
+			for q := (index.Query{List: "all", Limit: 60}); ; {
+				m := new(meter.Meter)
+				ctx := meter.With(t.Context(), m)
+				page, next, err := kit.ReadPage(ctx, ix, q, read(ctx))
+				if err != nil || len(page) == 0 {
+					t.Fatalf("%d documents, %v", len(page), err)
+				}
+				if most := kit.ClientBytes + 4*size + 60*100; m.Bytes() > most {
+					t.Errorf("a page reads %d bytes, at most %d were expected", m.Bytes(), most)
+				}
+				if size <= 100 && len(page) != min(60, len(all)-len(seen)) {
+					t.Errorf("a page of %d small documents", len(page))
+				}
+				seen = append(seen, page...)
+				if q.Cursor = next; next == "" {
+					break
+				}
+			}
+			if !slices.Equal(seen, all) {
+				t.Errorf("the pages have %v", seen)
+			}
+			page, _, err := kit.ReadPage(t.Context(), ix, index.Query{List: "all", Limit: 60}, read(t.Context()))
+			if err != nil || len(page) != 60 {
+				t.Errorf("a backend gets %d documents, %v", len(page), err)
+			}
+		})
+	}
+}
