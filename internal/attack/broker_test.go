@@ -41,6 +41,8 @@ namespaces:
   "hall:*": {subscribe: users, publish: users, presence: users, history: users}
   "chat:*": {subscribe: users, publish: grant, presence: grant, history: grant}
   "inbox:{user}": {subscribe: named, publish: named, presence: named, history: named}
+  "state:*":
+    {subscribe: users, publish: users, history: users, state: users, fields: {"seat/{n}": {write: users, max: 60}, "x": {write: users}}}
 `
 
 // revocableLine is the line of the settings that configure leaves out to revoke a key.

@@ -17,6 +17,7 @@
 //	connections_test.go  connection limits
 //	rebinding_test.go    attacks by web pages on a broker without authentication
 //	tls_test.go          attacks on TLS and on the broker's own HTTP calls
+//	cost_test.go         what the costliest messages cost; costdata_test.go: over which data
 //	rapidreset_test.go   streams of HTTP/2 that are reset at once
 //
 // The other files contain the attacks by kind.
