@@ -254,3 +254,50 @@ test("close ends all attempts", async () => {
   await pass(60_000, 1000);
   assert.equal(sockets.length, 3);
 });
+
+for (const silent of [false, true]) {
+  test(`after outages of seconds all clients are back soon, and not at once: ${silent ? "silent" : "refused"}`, async () => {
+    const clients: Switchboard[] = [];
+    for (let i = 0; i < 60; i++) clients.push((await start(three)).sb);
+    let up = true;
+    /** What the network does with new connections. */
+    const network = () => {
+      for (const socket of sockets.splice(0)) {
+        if (socket.closed) continue;
+        if (up) socket.connect();
+        else if (!silent) socket.end();
+        if (up) open.add(socket);
+      }
+    };
+    const open = new Set<FakeSocket>();
+    const step = async () => {
+      await pass(50);
+      network();
+    };
+    const waits: number[] = [];
+    let peak = 0;
+    network();
+    for (const outage of [2500, 4600, 3400, 5700]) {
+      for (let t = 0; t < 4000; t += 50) await step();
+      up = false;
+      for (const socket of open) socket.end();
+      open.clear();
+      for (let t = 0; t < outage; t += 50) await step();
+      up = true;
+      const away = new Set(clients);
+      for (let t = 0; away.size && t < 60_000; t += 100) {
+        await step();
+        await step();
+        let back = 0;
+        for (const sb of away) if (sb.phase === "connected" && away.delete(sb)) waits.push(((back += 1), t + 100));
+        peak = Math.max(peak, back);
+      }
+    }
+    waits.sort((a, b) => a - b);
+    assert.equal(waits.length, 4 * clients.length);
+    const [p50, p99] = [waits[waits.length >> 1]!, waits[Math.floor(waits.length * 0.99)]!];
+    assert.ok(p50 <= 2000 && p99 <= 8000, `p50 ${p50} ms, p99 ${p99} ms`);
+    assert.ok(peak <= clients.length / 2, `${peak} of ${clients.length} at once`);
+    for (const sb of clients) await sb.close();
+  });
+}
