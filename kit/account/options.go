@@ -30,6 +30,9 @@ type Options struct {
 	// Iterations is the number of iterations of PBKDF2 in new passwords, from 4,096 (RFC 7677) to
 	// 10,000,000. Zero means 100,000.
 	Iterations int `setting:"iterations"`
+	// FormerIterations is the value of Iterations in older passwords. Without it, a challenge with
+	// the former number shows that a name has an account. Zero means that there are none.
+	FormerIterations int `setting:"former_iterations"`
 	// MinPassword is the fewest bytes of a new password. Zero means 8.
 	MinPassword int `setting:"min_password"`
 	// Guests permits accounts without a name and a password.
@@ -101,6 +104,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("accounts: logins: %d is not within 1 and %d", o.Logins, MaxLogins)
 	case o.Iterations < minIteration || o.Iterations > maxIteration:
 		return o, fmt.Errorf("accounts: iterations: %d is not within %d and %d", o.Iterations, minIteration, maxIteration)
+	case o.FormerIterations != 0 && (o.FormerIterations < minIteration || o.FormerIterations > maxIteration):
+		return o, fmt.Errorf("accounts: former_iterations: %d is not within %d and %d", o.FormerIterations, minIteration, maxIteration)
 	case o.MinPassword < 1 || o.MinPassword > MaxPassword:
 		return o, fmt.Errorf("accounts: min_password: %d is not within 1 and %d", o.MinPassword, MaxPassword)
 	case o.NameRate < 0 || o.AddressRate < 0 || o.RegisterRate < 0 || o.CallRate < 0:

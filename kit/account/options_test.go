@@ -27,6 +27,7 @@ func TestOptionErrors(t *testing.T) {
 		"renewal_life":    func(o *Options) { o.RenewalLife = time.Millisecond },
 		"logins":          func(o *Options) { o.Logins = 65 },
 		"iterations":      func(o *Options) { o.Iterations = 1000 },
+		"former_iter":     func(o *Options) { o.FormerIterations = 1000 },
 		"min_password":    func(o *Options) { o.MinPassword = 1000 },
 		"a rate is below": func(o *Options) { o.NameRate = -1 },
 	} {

@@ -35,13 +35,14 @@ func (c *credentials) stored() scram.StoredCredentials {
 // each one waits for its turn.
 type passwords struct {
 	iterations, shortest int
+	formerIterations     int // of older passwords; 0 for none
 	turns                *turns
-	dummyKey             []byte // derives the salts of unknown names
+	dummyKey             []byte // derives the salts and iterations of unknown names
 }
 
 func newPasswords(o Options) passwords {
 	return passwords{
-		iterations: o.Iterations, shortest: o.MinPassword,
+		iterations: o.Iterations, shortest: o.MinPassword, formerIterations: o.FormerIterations,
 		turns: newTurns(), dummyKey: subkey(o.SigningKey, "dummy salts"),
 	}
 }
@@ -107,14 +108,19 @@ func (p *passwords) derive(ctx context.Context, password string, salt []byte, it
 	return &credentials{Salt: salt, Iterations: iterations, StoredKey: s.StoredKey, ServerKey: s.ServerKey}, nil
 }
 
-// dummy returns the credentials that stand for those of an unknown name. The salt is the same each
-// time, as that of an account is. No password fits.
+// dummy returns the credentials that stand for those of an unknown name. Salt and iterations are
+// the same each time, as those of an account are. Half of the names have the former iterations, as
+// some accounts do. No password fits.
 func (p *passwords) dummy(n name) *credentials {
 	mac := hmac.New(sha256.New, p.dummyKey)
 	mac.Write([]byte(n.digest))
+	sum := mac.Sum(nil)
 	c := &credentials{
-		Salt: mac.Sum(nil)[:saltSize], Iterations: p.iterations,
+		Salt: sum[:saltSize:saltSize], Iterations: p.iterations,
 		StoredKey: make([]byte, sha256.Size), ServerKey: make([]byte, sha256.Size),
+	}
+	if p.formerIterations != 0 && sum[saltSize]&1 == 1 {
+		c.Iterations = p.formerIterations
 	}
 	_, _ = rand.Read(c.StoredKey)
 	_, _ = rand.Read(c.ServerKey)
