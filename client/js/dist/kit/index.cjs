@@ -583,10 +583,7 @@ var Scenes = class {
     let online = 0;
     const avatars = [];
     for (let cursor; ; ) {
-      const { cursor: next, ...page } = await this.sb.call(
-        "scene.get",
-        { scene, cursor }
-      );
+      const { cursor: next, ...page } = await this.sb.call("scene.get", { scene, cursor });
       online += page.online;
       avatars.push(...page.avatars);
       if (!next) return { ...page, online, avatars };

@@ -77,11 +77,10 @@ export class Scenes {
   async get(scene: string): Promise<SceneInfo & { online: number; avatars: Placed[] }> {
     let online = 0;
     const avatars: Placed[] = [];
-    for (let cursor: string | undefined; ; ) {
-      const { cursor: next, ...page } = await this.sb.call<SceneInfo & { online: number; avatars: Placed[]; cursor?: string }>(
-        "scene.get",
-        { scene, cursor },
-      );
+    for (let cursor: string | undefined; ;) {
+      const { cursor: next, ...page } = await this.sb.call<
+        SceneInfo & { online: number; avatars: Placed[]; cursor?: string }
+      >("scene.get", { scene, cursor });
       online += page.online;
       avatars.push(...page.avatars);
       if (!next) return { ...page, online, avatars };
