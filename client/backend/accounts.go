@@ -136,7 +136,7 @@ func (s Sessions) Put(ctx context.Context, user string, data any, ttl time.Durat
 		return put, err
 	}
 	err = s.Call(ctx, Request{
-		Method: http.MethodPut, Path: sessionPath(user), Query: values("ttl", number(int64(ttl/time.Second))), Body: json.RawMessage(body),
+		Method: http.MethodPut, Path: sessionPath(user), Query: values("ttl_ms", number(ttl.Milliseconds())), Body: json.RawMessage(body),
 		Header: condition(version),
 	}, &put)
 	return put, err

@@ -14,11 +14,13 @@ type Boards struct{ *Client }
 
 // Score is a score of a player.
 type Score struct {
-	Player    string `json:"player"`
-	Score     int64  `json:"score"`
-	Mode      string `json:"mode,omitempty"`      // best, set or add. Zero means that of the board
-	Operation string `json:"operation,omitempty"` // with the same Operation, a score counts once
-	Season    string `json:"season,omitempty"`    // the only season in which it counts
+	Player string `json:"player"`
+	Score  int64  `json:"score"`
+	Mode   string `json:"mode,omitempty"` // best, set or add. Zero means that of the board
+	Key    string `json:"key,omitempty"`  // with the same Key, a score counts once
+	// Deprecated: Operation is the former name of Key.
+	Operation string `json:"operation,omitempty"`
+	Season    string `json:"season,omitempty"` // the only season in which it counts
 	Durable   bool   `json:"durable,omitempty"`
 }
 
@@ -51,7 +53,7 @@ func (b Boards) List(ctx context.Context, p PageQuery) (BoardPage, error) {
 	return get[BoardPage](ctx, b.Client, "/v1/boards", p.values())
 }
 
-// Submit submits a score. A submission with an Operation can be repeated.
+// Submit submits a score. A submission with a Key can be repeated.
 func (b Boards) Submit(ctx context.Context, name string, s Score) (r board.Result, err error) {
 	err = b.Call(ctx, Request{Method: http.MethodPost, Path: boardPath(name, "/scores"), Body: s}, &r)
 	return r, err

@@ -36,7 +36,8 @@ type ImportedPlaces struct {
 
 // Places asks for seats, or for a number of units.
 type Places struct {
-	ID      string   `json:"id,omitempty"` // of the hold. Zero means that the broker chooses one
+	ID      string   `json:"id,omitempty"`  // of the hold. Zero means that the broker chooses one
+	Key     string   `json:"key,omitempty"` // instead of ID: the broker makes the id from it and the user
 	User    string   `json:"user,omitempty"`
 	Seats   []string `json:"seats,omitempty"`
 	Count   int      `json:"count,omitempty"`
@@ -87,7 +88,7 @@ func (h Holds) Delete(ctx context.Context, resource string, version int64) error
 	return h.Call(ctx, Request{Method: http.MethodDelete, Path: holdPath(resource, ""), Header: condition(version)}, nil)
 }
 
-// Take holds all of the places, or none. A call with an ID can be repeated.
+// Take holds all of the places, or none. A call with an ID or a Key can be repeated.
 func (h Holds) Take(ctx context.Context, resource string, p Places) (hold.Hold, error) {
 	return h.places(ctx, resource, "/holds", p)
 }

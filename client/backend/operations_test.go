@@ -48,7 +48,7 @@ var only = map[string][]any{
 	"Client.State":    {backend.PageQuery{Prefix: "x", Cursor: "x", Limit: 1}},
 	"":                {backend.PageQuery{Cursor: "x", Limit: 1}},
 	"Boards.Around":   {backend.BoardQuery{Season: "x", Limit: 1}},
-	"Holds.Sell":      {backend.Places{ID: "x", User: "x", Seats: []string{"x"}, Count: 1, Durable: true}},
+	"Holds.Sell":      {backend.Places{ID: "x", Key: "x", User: "x", Seats: []string{"x"}, Count: 1, Durable: true}},
 }
 
 // TestOperations calls every method with all arguments and with none, and compares the requests,

@@ -53,7 +53,9 @@ type RoomJoin struct {
 	User     string `json:"user"`
 	Client   string `json:"client,omitempty"` // the name of a connected client
 	Nickname string `json:"nickname,omitempty"`
-	TTL      int64  `json:"ttl,omitempty"` // of a reservation, in seconds
+	TTLMS    int64  `json:"ttl_ms,omitempty"` // of a reservation
+	// Deprecated: TTL is the former name of TTLMS, in seconds.
+	TTL int64 `json:"ttl,omitempty"`
 }
 
 // RoomQuick is a user that joins any open room of a mode. Without Client, a place is reserved.
@@ -61,7 +63,9 @@ type RoomQuick struct {
 	room.QuickOptions
 	User   string `json:"user"`
 	Client string `json:"client,omitempty"` // the name of a connected client
-	TTL    int64  `json:"ttl,omitempty"`    // of a reservation, in seconds
+	TTLMS  int64  `json:"ttl_ms,omitempty"` // of a reservation
+	// Deprecated: TTL is the former name of TTLMS, in seconds.
+	TTL int64 `json:"ttl,omitempty"`
 }
 
 // Joined is the result of a join.
@@ -116,7 +120,7 @@ func (r Rooms) Delete(ctx context.Context, id string, version int64) error {
 func (r Rooms) Reserve(ctx context.Context, id string, users []string, ttl time.Duration) (map[string]int, error) {
 	body := map[string]any{"users": users}
 	if ttl > 0 {
-		body["ttl"] = int64(ttl / time.Second)
+		body["ttl_ms"] = ttl.Milliseconds()
 	}
 	var answer struct {
 		Numbers map[string]int `json:"numbers"`
@@ -148,10 +152,10 @@ func (r Rooms) Kick(ctx context.Context, id string, n int) error {
 	return r.act(ctx, id, "/kick", map[string]int{"n": n})
 }
 
-// KickFor is Kick for another time, of whole seconds up to a day. Zero means that the user may join
+// KickFor is Kick for another time, up to a day. Zero means that the user may join
 // again at once.
 func (r Rooms) KickFor(ctx context.Context, id string, n int, d time.Duration) error {
-	return r.act(ctx, id, "/kick", map[string]int64{"n": int64(n), "ttl": int64(d / time.Second)})
+	return r.act(ctx, id, "/kick", map[string]int64{"n": int64(n), "ttl_ms": d.Milliseconds()})
 }
 
 // Lock locks a room for new members, or unlocks it.

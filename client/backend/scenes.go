@@ -29,6 +29,7 @@ type AvatarPatch struct {
 type NewScene struct {
 	World  string `json:"world"`
 	Name   string `json:"name"`
+	Key    string `json:"key,omitempty"`    // instead of ID: a repeated call returns the same scene
 	ID     string `json:"id,omitempty"`     // Zero means a new one
 	Status string `json:"status,omitempty"` // open or closed. Zero means open
 	Time   string `json:"time,omitempty"`

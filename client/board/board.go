@@ -93,8 +93,9 @@ type Request struct {
 type Submission struct {
 	Board string `json:"board"`
 	Score int64  `json:"score"`
-	// Operation identifies the submission: a repeat changes nothing. A board that adds scores needs
-	// it.
+	// Key identifies the submission: a repeat changes nothing. A board that adds scores needs it.
+	Key string `json:"key,omitempty"`
+	// Deprecated: Operation is the former name of Key.
 	Operation string `json:"operation,omitempty"`
 	// Season is the only season in which the score counts. Zero means any.
 	Season string `json:"season,omitempty"`

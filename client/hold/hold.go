@@ -27,6 +27,8 @@ type Request struct {
 	// ID identifies the hold. Repeat a call with the same ID if its outcome is unknown. "" means that
 	// the broker chooses one.
 	ID string
+	// Key identifies the call instead of ID: the broker makes the id from it and the user.
+	Key string
 	// Seats are named seats. Count is a number of units, if the resource has no named seats.
 	Seats []string
 	Count int
@@ -72,6 +74,7 @@ type request struct {
 	Resource  string   `json:"resource,omitempty"`
 	Resources []string `json:"resources,omitempty"`
 	ID        string   `json:"id,omitempty"`
+	Key       string   `json:"key,omitempty"`
 	Seats     []string `json:"seats,omitempty"`
 	Count     int      `json:"count,omitempty"`
 	HoldMS    int64    `json:"hold_ms,omitempty"`
@@ -86,7 +89,7 @@ type request struct {
 //   - NotFound: there is no such resource or seat
 func Take(ctx context.Context, c *client.Client, resource string, r Request) (*Hold, error) {
 	return call(ctx, c, "hold.hold", request{
-		Resource: resource, ID: r.ID, Seats: r.Seats, Count: r.Count, HoldMS: r.For.Milliseconds(), Durable: r.Durable,
+		Resource: resource, ID: r.ID, Key: r.Key, Seats: r.Seats, Count: r.Count, HoldMS: r.For.Milliseconds(), Durable: r.Durable,
 	})
 }
 

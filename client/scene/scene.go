@@ -80,6 +80,7 @@ type Page struct {
 
 // NewAvatar describes an avatar to create.
 type NewAvatar struct {
+	Key    string `json:"key,omitempty"` // a repeated call with the same Key returns the same avatar
 	Name   string `json:"name"`
 	Figure string `json:"figure,omitempty"`
 	Data   any    `json:"data,omitempty"`

@@ -49,7 +49,6 @@ const (
 	boolean       // true or false
 	object        // JSON
 	texts         // several texts
-	seconds       // a duration, sent in seconds
 	millis        // a duration, sent in ms as NAME_ms
 	version       // the version in If-Match
 	instants      // a time, sent as Unix ms
@@ -89,7 +88,7 @@ func (a *app) kitCommand(k kitCommand) *cobra.Command {
 			flags.Bool(f.name, false, f.usage)
 		case texts:
 			flags.StringSlice(f.name, nil, f.usage)
-		case seconds, millis:
+		case millis:
 			flags.Duration(f.name, 0, f.usage)
 		default:
 			flags.String(f.name, "", f.usage)
@@ -205,9 +204,6 @@ func (f kitFlag) apply(flags *pflag.FlagSet, members map[string]any, r *backend.
 		members[name], _ = flags.GetStringSlice(f.name)
 	case version:
 		r.Header = http.Header{"If-Match": {strconv.Quote(given)}}
-	case seconds:
-		d, _ := flags.GetDuration(f.name)
-		members[name] = int64(d / time.Second)
 	case millis:
 		d, _ := flags.GetDuration(f.name)
 		members[name+"_ms"] = d.Milliseconds()

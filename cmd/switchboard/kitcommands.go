@@ -55,23 +55,23 @@ func (a *app) roomCommand() *cobra.Command {
 		kitCommand{use: "delete ROOM", short: "Ends a room", method: deleteCall, path: "/v1/rooms/{}", flags: []kitFlag{versionFlag}},
 		kitCommand{
 			use: "reserve ROOM USER...", short: "Reserves places for all of the users, or for none", method: postCall, path: "/v1/rooms/{}/reserve",
-			args: []string{"users..."}, flags: []kitFlag{{"ttl", seconds, "how long the places wait"}},
+			args: []string{"users..."}, flags: []kitFlag{{"ttl", millis, "how long the places wait"}},
 		},
 		kitCommand{
 			use: "join ROOM USER", short: "Lets a user join, or reserves a place", method: postCall, path: "/v1/rooms/{}/join", args: []string{"user"},
-			flags: []kitFlag{{"client", text, "the connected client; without it a place is reserved"}, {"nickname", text, "the nickname"}, {"ttl", seconds, "how long a place waits"}},
+			flags: []kitFlag{{"client", text, "the connected client; without it a place is reserved"}, {"nickname", text, "the nickname"}, {"ttl", millis, "how long a place waits"}},
 		},
 		kitCommand{
 			use: "quick MODE USER", short: "Lets a user join an open room of a mode, or a new one", method: postCall, path: "/v1/rooms/quick", args: []string{"mode", "user"},
 			flags: []kitFlag{
 				{"client", text, "the connected client; without it a place is reserved"}, {"region", text, "only this region"},
-				{"nickname", text, "the nickname"}, {"ttl", seconds, "how long a place waits"},
+				{"nickname", text, "the nickname"}, {"ttl", millis, "how long a place waits"},
 			},
 		},
 		kitCommand{use: "leave ROOM USER", short: "Ends the membership of a user", method: postCall, path: "/v1/rooms/{}/leave", args: []string{"user"}},
 		kitCommand{
 			use: "kick ROOM N", short: "Removes player N", method: postCall, path: "/v1/rooms/{}/kick", args: []string{"n"},
-			flags: []kitFlag{{"ttl", seconds, "how long the user may not join again; a minute without the flag"}},
+			flags: []kitFlag{{"ttl", millis, "how long the user may not join again; a minute without the flag"}},
 		},
 		kitCommand{use: "lock ROOM", short: "Refuses new members", method: postCall, path: "/v1/rooms/{}/lock", body: map[string]any{"locked": true}},
 		kitCommand{use: "unlock ROOM", short: "Accepts new members again", method: postCall, path: "/v1/rooms/{}/lock", body: map[string]any{"locked": false}},
@@ -135,7 +135,7 @@ func (a *app) boardCommand() *cobra.Command {
 		kitCommand{use: "rank BOARD PLAYER", short: "Shows the place of a player", method: getCall, path: player, flags: []kitFlag{season}},
 		kitCommand{
 			use: "submit BOARD PLAYER SCORE", short: "Submits a score", method: postCall, path: "/v1/boards/{}/scores", args: []string{"player", "score"},
-			flags: []kitFlag{{"mode", text, "what the score does, such as add"}, {"operation", text, "an `id`: a repeat counts once; add needs it"}, season, durableFlag},
+			flags: []kitFlag{{"mode", text, "what the score does, such as add"}, {"key", text, "a repeat with the same key counts once; add needs it"}, {"operation", text, "the former name of --key"}, season, durableFlag},
 		},
 		kitCommand{use: "remove BOARD PLAYER", short: "Removes a player", method: deleteCall, path: player, flags: []kitFlag{season}},
 	)
@@ -167,7 +167,7 @@ func (a *app) accountCommand() *cobra.Command {
 	)
 	c.AddCommand(a.kit("session", "Reads and changes the sessions of users", "accounts.md",
 		kitCommand{use: "get USER", short: "Shows a session", method: getCall, path: session},
-		kitCommand{use: "put USER [JSON]", short: "Replaces a session", method: putCall, path: session, payload: true, flags: []kitFlag{{"ttl", seconds, "how long it lasts"}, versionFlag}},
+		kitCommand{use: "put USER [JSON]", short: "Replaces a session", method: putCall, path: session, payload: true, flags: []kitFlag{{"ttl", millis, "how long it lasts"}, versionFlag}},
 		kitCommand{use: "delete USER", short: "Ends a session", method: deleteCall, path: session, flags: []kitFlag{versionFlag}},
 	))
 	return c

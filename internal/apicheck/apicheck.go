@@ -42,7 +42,9 @@ func Compare(calls []Call) (problems []string, err error) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(o.query)) {
-			c.require(o, "query", name)
+			if o.query[name] {
+				c.require(o, "query", name)
+			}
 		}
 		for _, name := range o.conditions {
 			if !c.sent[mark(o, "body", "/version")] { // the same condition
@@ -115,7 +117,7 @@ func (c *comparison) compare(call *Call) error {
 	}
 	c.made[o.id] = true
 	for name := range target.Query() {
-		if !o.query[name] {
+		if _, known := o.query[name]; !known {
 			c.problem("%s sends the parameter %q, which %s does not have", call.By, name, o.id)
 		}
 		c.sent[mark(o, "query", name)] = true

@@ -25,7 +25,7 @@ type operation struct {
 	pattern      string // the path
 	keyed        bool   // the call needs an API key
 	path         []string
-	query        map[string]bool // names of parameters
+	query        map[string]bool // by the name of the parameter: whether it is not deprecated
 	conditions   []string        // headers
 	body         object          // the schema; nil for none
 	bodyRequired bool
@@ -74,9 +74,9 @@ func (d *document) newOperation(method, path string, node object) *operation {
 		parameter := d.resolve(p.(object))
 		name := parameter["name"].(string)
 		switch {
-		case parameter["deprecated"] == true:
 		case parameter["in"] == "query":
-			o.query[name] = true
+			o.query[name] = parameter["deprecated"] != true
+		case parameter["deprecated"] == true:
 		case slices.Contains(conditions, name):
 			o.conditions = append(o.conditions, name)
 		}

@@ -54,8 +54,10 @@ type Score struct {
 	Score int64 `json:"score" required:"true"`
 	// Mode says what the score does. Zero means the board's mode.
 	Mode Mode `json:"mode,omitempty"`
-	// Operation identifies the submission of the player for Options.OperationTTL: a repeat changes
-	// nothing and has the first result. It has 1 to 200 bytes without white space. Add needs one.
+	// Key identifies the submission of the player for Options.OperationTTL: a repeat changes nothing
+	// and has the first result. It has 1 to 200 bytes without white space. Add needs one.
+	Key string `json:"key,omitempty"`
+	// Operation is the former name of Key.
 	Operation string `json:"operation,omitempty"`
 	// Season is the id of the season in which the score counts: the error is [wire.Expired] if it is
 	// not the current one. Zero means the season that is current when the score arrives.
@@ -96,7 +98,11 @@ func (b *Boards) submit(ctx context.Context, s Score) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	c := change{what: s.Mode, score: s.Score, player: s.Player, operation: s.Operation, board: s.Board}
+	key, err := kit.FormerName("key", s.Key, "operation", s.Operation)
+	if err != nil {
+		return Result{}, err
+	}
+	c := change{what: s.Mode, score: s.Score, player: s.Player, operation: key, board: s.Board}
 	if c.what == "" {
 		c.what = rules.Mode
 	}
@@ -106,10 +112,12 @@ func (b *Boards) submit(ctx context.Context, s Score) (Result, error) {
 	switch {
 	case c.score > state.MaxNumber || c.score < -state.MaxNumber:
 		return Result{}, wire.Errorf(wire.BadRequest, "score: %d is not within -(2^53-1) and 2^53-1", c.score)
-	case c.operation != "":
-		err = wire.CheckName("operation", c.operation)
+	case s.Key != "":
+		err = wire.CheckName("key", s.Key)
+	case s.Operation != "":
+		err = wire.CheckName("operation", s.Operation)
 	case c.what == Add:
-		err = wire.Errorf(wire.BadRequest, "operation: an addition needs an id, so that a repeat adds once")
+		err = wire.Errorf(wire.BadRequest, "key: an addition needs one, so that a repeat adds once (its former name is operation)")
 	}
 	if err != nil {
 		return Result{}, err

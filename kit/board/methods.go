@@ -14,7 +14,8 @@ import (
 type submission struct {
 	Board     string `json:"board" required:"true"`
 	Score     int64  `json:"score" required:"true"`
-	Operation string `json:"operation"`
+	Key       string `json:"key"`
+	Operation string `json:"operation"` // the former name of Key
 	Season    string `json:"season"`
 }
 
@@ -29,7 +30,7 @@ func (b *Boards) submitMethod(ctx context.Context, c session.Caller, s submissio
 	if err := b.charge(ctx, rules, s.Board, c.User); err != nil {
 		return nil, err
 	}
-	return b.Submit(ctx, Score{Board: s.Board, Player: c.User, Score: s.Score, Operation: s.Operation, Season: s.Season})
+	return b.Submit(ctx, Score{Board: s.Board, Player: c.User, Score: s.Score, Key: s.Key, Operation: s.Operation, Season: s.Season})
 }
 
 // seasonOfBoard is the part of all requests of methods that read.

@@ -19,6 +19,7 @@ type (
 	saleRequest struct {
 		resourceRequest
 		ID      string   `json:"id"`
+		Key     string   `json:"key"`
 		Seats   []string `json:"seats"`
 		Count   int      `json:"count"`
 		Durable bool     `json:"durable"`
@@ -99,7 +100,7 @@ func method[Q, A any](run func(ctx context.Context, user string, q Q) (A, error)
 // take returns the places that a client asks for. It may ask for a shorter hold than the resource
 // gives, but not for a longer one.
 func (q saleRequest) take(user string) TakeRequest {
-	return TakeRequest{ID: q.ID, User: user, Seats: q.Seats, Count: q.Count, Durable: q.Durable}
+	return TakeRequest{ID: q.ID, Key: q.Key, User: user, Seats: q.Seats, Count: q.Count, Durable: q.Durable}
 }
 
 // answer returns the answer of a method or a call. A hold that no replica has confirmed is in the

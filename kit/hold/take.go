@@ -20,7 +20,9 @@ import (
 type TakeRequest struct {
 	// ID identifies the hold or the sale. A repeated call with the same id returns the same hold. ""
 	// means a new id; such a call must not be repeated after an error, because it may have succeeded.
-	ID   string `json:"id"`
+	ID string `json:"id"`
+	// Key identifies the call instead of ID: the id is made from the user and the key.
+	Key  string `json:"key"`
 	User string `json:"user"` // "" means none
 	// Seats are named seats. Count is a number of units, if the resource has no named seats.
 	Seats []string `json:"seats"`
@@ -49,7 +51,13 @@ func (h *Holds) Sell(ctx context.Context, resource string, req TakeRequest) (*Ho
 }
 
 func (h *Holds) take(ctx context.Context, resource string, as State, req TakeRequest) (*Hold, error) {
-	if req.ID == "" {
+	if err := kit.CheckKey(req.ID, req.Key); err != nil {
+		return nil, err
+	}
+	switch {
+	case req.Key != "":
+		req.ID = "key-" + kit.KeyedID(req.User, req.Key)
+	case req.ID == "":
 		req.ID = strings.ToLower(rand.Text())
 	}
 	if err := errors.Join(checkID(req.ID), checkUser(req.User)); err != nil {

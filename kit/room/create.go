@@ -3,8 +3,6 @@ package room
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -14,6 +12,7 @@ import (
 	"switchboard/internal/payload"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -134,19 +133,15 @@ func (r *Rooms) checkCreator(a Actor, q CreateRequest) error {
 		return err
 	}
 	switch {
-	case q.ID != "" && q.Key != "":
-		return wire.Errorf(wire.BadRequest, "key: it is for rooms without a given id")
 	case q.Owner != "" && !a.isBackend():
 		return wire.Errorf(wire.Forbidden, "owner: only the backend may name another owner")
-	case q.Key != "":
-		return wire.CheckName("key", q.Key)
 	case q.Owner != "":
 		if err := checkUser(q.Owner); err != nil {
 			return err
 		}
 	}
-	if q.ID == "" {
-		return nil
+	if err := kit.CheckKey(q.ID, q.Key); err != nil || q.ID == "" {
+		return err
 	}
 	return r.checkNewID(q.ID, q.Mode)
 }
@@ -172,10 +167,7 @@ func (r *Rooms) checkNewID(id, mode string) error {
 
 // keyedID returns the id of the room that a user makes with an idempotency key. No id that is given
 // has a ~.
-func keyedID(mode, user, key string) string {
-	sum := sha256.Sum256([]byte(user + "\n" + key))
-	return mode + ":~" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
-}
+func keyedID(mode, user, key string) string { return mode + ":~" + kit.KeyedID(user, key) }
 
 // planCreate returns the update that makes a room. Fields that an earlier room with the id has left
 // are removed.

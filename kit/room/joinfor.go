@@ -15,7 +15,9 @@ type JoinForRequest struct {
 	// reserved until a client joins.
 	Client   string `json:"client,omitempty"`
 	Nickname string `json:"nickname,omitempty"`
-	// TTL is how long a reservation waits, in seconds. Zero means Mode.Reserve.
+	// TTLMS is how long a reservation waits, ms. Zero means Mode.Reserve.
+	TTLMS int64 `json:"ttl_ms,omitempty"`
+	// TTL is the former name of TTLMS, in seconds.
 	TTL int64 `json:"ttl,omitempty"`
 }
 
@@ -54,7 +56,7 @@ func (r *Rooms) callClient(ctx context.Context, user, name, call string, in any,
 
 // reserveOne is Reserve for one user.
 func (r *Rooms) reserveOne(ctx context.Context, a Actor, id string, q JoinForRequest) (Joined, error) {
-	done, err := r.reserve(ctx, a, id, ReserveRequest{Users: []string{q.User}, TTL: q.TTL})
+	done, err := r.reserve(ctx, a, id, ReserveRequest{Users: []string{q.User}, TTLMS: q.TTLMS, TTL: q.TTL})
 	if err != nil {
 		return Joined{}, err
 	}

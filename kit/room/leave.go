@@ -1,12 +1,14 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // Left is the answer to a leave and a kick.
@@ -25,19 +27,19 @@ const MaxKick = 24 * time.Hour
 // KickRequest is the body of a kick.
 type KickRequest struct {
 	N int `json:"n" required:"true"`
-	// TTL is how long the user may not join again, in seconds. Nil means KickedFor.
+	// TTLMS is how long the user may not join again, ms. Nil means KickedFor.
+	TTLMS *int64 `json:"ttl_ms,omitempty"`
+	// TTL is the former name of TTLMS, in seconds.
 	TTL *int64 `json:"ttl,omitempty"`
 }
 
 // keepOut returns how long the user may not join again.
 func (q KickRequest) keepOut() (time.Duration, error) {
-	switch {
-	case q.TTL == nil:
+	if q.TTLMS == nil && q.TTL == nil {
 		return KickedFor, nil
-	case *q.TTL < 0 || *q.TTL > int64(MaxKick/time.Second):
-		return 0, wire.Errorf(wire.BadRequest, "ttl: it must be between 0 and %d seconds", int64(MaxKick/time.Second))
 	}
-	return time.Duration(*q.TTL) * time.Second, nil
+	var none int64
+	return kit.TTL(*cmp.Or(q.TTLMS, &none), *cmp.Or(q.TTL, &none), MaxKick)
 }
 
 // checkBarred returns an error if a user was kicked and may not join yet.

@@ -158,7 +158,7 @@ func TestCreate(t *testing.T) {
 			"with battle and a colon":   {Mode: "battle", ID: "racing:1"},
 			"neither * nor /":           {Mode: "battle", ID: "a/b"},
 			"made from keys":            {Mode: "battle", ID: "battle:~x"},
-			"for rooms without":         {Mode: "battle", ID: "x", Key: "y"},
+			"without an id":             {Mode: "battle", ID: "x", Key: "y"},
 			"spaces, braces":            {Mode: "battle", Region: "us west"},
 			"the character '\\n' is":    {Mode: "battle", Name: "a\nb"},
 			"its escaped form has more": {Mode: "battle", Owner: strings.Repeat("é", 60)},

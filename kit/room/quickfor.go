@@ -14,7 +14,9 @@ type QuickForRequest struct {
 	// Client is a connected client of the user, without the user's name. Zero means that the place is
 	// reserved until a client joins.
 	Client string `json:"client,omitempty"`
-	// TTL is how long a reservation waits, in seconds. Zero means Mode.Reserve.
+	// TTLMS is how long a reservation waits, ms. Zero means Mode.Reserve.
+	TTLMS int64 `json:"ttl_ms,omitempty"`
+	// TTL is the former name of TTLMS, in seconds.
 	TTL int64 `json:"ttl,omitempty"`
 }
 
@@ -31,7 +33,7 @@ func (r *Rooms) QuickFor(ctx context.Context, q QuickForRequest) (j Joined, err 
 	}
 	a := Actor{placed: true}
 	join := func(id string) (Joined, error) {
-		return r.reserveOne(ctx, a, id, JoinForRequest{User: q.User, TTL: q.TTL})
+		return r.reserveOne(ctx, a, id, JoinForRequest{User: q.User, TTLMS: q.TTLMS, TTL: q.TTL})
 	}
 	return r.quick(ctx, q.QuickRequest, entrance{
 		user: q.User,

@@ -1,18 +1,22 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"switchboard/broker/delivery"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // ReserveRequest is the body of a reservation.
 type ReserveRequest struct {
 	Users []string `json:"users" required:"true"`
-	// TTL is how long the places wait for their users, in seconds. Zero means Mode.Reserve.
+	// TTLMS is how long the places wait for their users, ms. Zero means Mode.Reserve.
+	TTLMS int64 `json:"ttl_ms,omitempty"`
+	// TTL is the former name of TTLMS, in seconds.
 	TTL int64 `json:"ttl,omitempty"`
 }
 
@@ -32,6 +36,10 @@ func (r *Rooms) Reserve(ctx context.Context, id string, q ReserveRequest) (Reser
 
 func (r *Rooms) reserve(ctx context.Context, a Actor, id string, q ReserveRequest) (Reservation, error) {
 	users, err := q.check()
+	var asked time.Duration
+	if err == nil {
+		asked, err = kit.TTL(q.TTLMS, q.TTL, MaxReserve)
+	}
 	if err != nil {
 		return Reservation{}, err
 	}
@@ -39,10 +47,7 @@ func (r *Rooms) reserve(ctx context.Context, a Actor, id string, q ReserveReques
 	numbers := make(map[string]int, len(users))
 	_, result, err := r.change(ctx, a, id, func(s *Snapshot) (*state.Update, error) {
 		fresh = fresh[:0]
-		ttl := r.mode(s).Reserve
-		if q.TTL > 0 {
-			ttl = time.Duration(q.TTL) * time.Second
-		}
+		ttl := cmp.Or(asked, r.mode(s).Reserve)
 		u := Backend.update()
 		u.If = []state.Condition{sameField(fieldRoom, s.Version)}
 		for _, user := range users {
@@ -112,11 +117,8 @@ func (q ReserveRequest) check() (users []string, err error) {
 			users = append(users, user)
 		}
 	}
-	switch {
-	case len(users) == 0 || len(users) > state.MaxTake:
+	if len(users) == 0 || len(users) > state.MaxTake {
 		return nil, wire.Errorf(wire.BadRequest, "users: between 1 and %d are allowed", state.MaxTake)
-	case q.TTL < 0 || q.TTL > int64(MaxReserve/time.Second):
-		return nil, wire.Errorf(wire.BadRequest, "ttl: it must be between 0 and %d seconds", int64(MaxReserve/time.Second))
 	}
 	return users, nil
 }

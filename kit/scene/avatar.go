@@ -65,7 +65,10 @@ func (a *storedAvatar) show() *Avatar {
 
 // NewAvatar describes an avatar to create.
 type NewAvatar struct {
-	ID     string          `json:"id"` // zero means a random id
+	ID string `json:"id"` // zero means a random id
+	// Key makes the call idempotent: a repeated call of the user returns the same avatar. It must not
+	// be used together with ID.
+	Key    string          `json:"key"`
 	User   string          `json:"user" required:"true"`
 	Name   string          `json:"name" required:"true"`
 	Figure string          `json:"figure"`
@@ -73,12 +76,15 @@ type NewAvatar struct {
 }
 
 func (n *NewAvatar) check() error {
-	n.ID = cmp.Or(n.ID, newID())
+	if err := kit.CheckKey(n.ID, n.Key); err != nil {
+		return err
+	}
+	n.ID = idOf(n.ID, n.User, n.Key)
 	return cmp.Or(checkID("id", n.ID), wire.CheckName("user", n.User), checkName(n.Name), checkText("figure", n.Figure), checkData(n.Data))
 }
 
 // CreateAvatar creates an avatar. It is in no scene. It is a Conflict if the id is taken, also by a
-// deleted avatar.
+// deleted avatar. A repeated Key returns the avatar as it is.
 func (s *Scenes) CreateAvatar(ctx context.Context, n NewAvatar) (*Avatar, error) {
 	if err := n.check(); err != nil {
 		return nil, err
@@ -98,6 +104,9 @@ func (s *Scenes) createAvatar(ctx context.Context, n NewAvatar) (*Avatar, error)
 		Ops: []state.Op{set(avatarField, r)}, If: []state.Condition{{Field: avatarField, Kind: state.IsAbsent}},
 	})
 	if errors.Is(err, kit.ErrChanged) {
+		if n.Key != "" {
+			return s.GetAvatar(ctx, n.ID)
+		}
 		return nil, wire.Errorf(wire.Conflict, "there is an avatar %s", n.ID)
 	}
 	if err != nil {

@@ -20,6 +20,7 @@ type (
 		Avatar string `json:"avatar" required:"true"`
 	}
 	newAvatarRequest struct {
+		Key    string          `json:"key"`
 		Name   string          `json:"name" required:"true"`
 		Figure string          `json:"figure"`
 		Data   json.RawMessage `json:"data"`
@@ -106,12 +107,17 @@ func method[Q, A any](run func(context.Context, session.Caller, Q) (*A, error)) 
 	})
 }
 
-// createOwn creates an avatar of a client's user, with a random id. Its card takes a place in the
-// list of the user first, in one step with the look at the limit.
+// createOwn creates an avatar of a client's user. The broker chooses the id. Its card takes a place
+// in the list of the user first, in one step with the look at the limit.
 func (s *Scenes) createOwn(ctx context.Context, c session.Caller, q newAvatarRequest) (*Avatar, error) {
-	n := NewAvatar{User: c.User, Name: q.Name, Figure: q.Figure, Data: q.Data}
+	n := NewAvatar{Key: q.Key, User: c.User, Name: q.Name, Figure: q.Figure, Data: q.Data}
 	if err := n.check(); err != nil {
 		return nil, err
+	}
+	if q.Key != "" { // a repeated call does not need a free place
+		if a, err := s.GetAvatar(ctx, n.ID); !isNotFound(err) {
+			return a, err
+		}
 	}
 	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
 		return nil, err

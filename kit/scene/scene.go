@@ -125,7 +125,10 @@ func (s *Scenes) readScene(ctx context.Context, id string) (*storedScene, error)
 
 // NewScene describes a scene to create.
 type NewScene struct {
-	ID     string          `json:"id"` // zero means a random id
+	ID string `json:"id"` // zero means a random id
+	// Key makes the call idempotent: a repeated call returns the same scene. It must not be used
+	// together with ID.
+	Key    string          `json:"key"`
 	World  string          `json:"world" required:"true"`
 	Name   string          `json:"name" required:"true"`
 	Status Status          `json:"status"` // zero means Open
@@ -133,9 +136,13 @@ type NewScene struct {
 	Data   json.RawMessage `json:"data"`
 }
 
-// CreateScene creates a scene. It is a Conflict if its name or its id is taken.
+// CreateScene creates a scene. It is a Conflict if its name or its id is taken. A repeated Key
+// returns the scene as it is.
 func (s *Scenes) CreateScene(ctx context.Context, n NewScene) (*Scene, error) {
-	id := cmp.Or(n.ID, newID())
+	if err := kit.CheckKey(n.ID, n.Key); err != nil {
+		return nil, err
+	}
+	id := idOf(n.ID, "", n.Key)
 	r := sceneRecord{
 		Format: formatVersion, World: n.World, Name: n.Name, Status: cmp.Or(n.Status, Open), Time: n.Time, Data: n.Data, Created: now(),
 	}
@@ -145,9 +152,18 @@ func (s *Scenes) CreateScene(ctx context.Context, n NewScene) (*Scene, error) {
 	if r.Status == Deleted {
 		return nil, wire.Errorf(wire.BadRequest, "status: a new scene is %s or %s", Open, Closed)
 	}
+	if n.Key != "" {
+		if c, err := s.readScene(ctx, id); !isNotFound(err) {
+			return s.showScene(ctx, c, err)
+		}
+	}
 	c := &storedScene{key: id}
 	err := s.writeNamed(ctx, c, r, pending{Status: Deleted})
-	if errors.Is(err, kit.ErrChanged) {
+	switch {
+	case errors.Is(err, kit.ErrChanged) && n.Key != "": // the same call has been made meanwhile
+		c, err := s.readScene(ctx, id)
+		return s.showScene(ctx, c, err)
+	case errors.Is(err, kit.ErrChanged):
 		err = wire.Errorf(wire.Conflict, "there is a scene %s", id)
 	}
 	if err != nil {
@@ -160,6 +176,14 @@ func (s *Scenes) CreateScene(ctx context.Context, n NewScene) (*Scene, error) {
 func (s *Scenes) listScene(ctx context.Context, c *storedScene) (*Scene, error) {
 	if err := s.opts.Scenes.Put(ctx, c.card()); err != nil {
 		s.log.Warn().Err(err).Str("scene", c.key).Msg("the list of scenes is late")
+	}
+	return s.showScene(ctx, c, nil)
+}
+
+// showScene returns a scene that was read or written, unless err is the error of that.
+func (s *Scenes) showScene(ctx context.Context, c *storedScene, err error) (*Scene, error) {
+	if err != nil {
+		return nil, err
 	}
 	counts, err := s.opts.Avatars.Count(ctx, sceneList(c.key))
 	if err != nil {

@@ -1,6 +1,7 @@
 package scene
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -114,6 +115,15 @@ func decode[T any](f *state.Field) (*stored[T], error) {
 
 // newID returns a random id.
 func newID() string { return rand.Text()[:16] }
+
+// idOf returns the id of what a user creates: the one that the call names, or one for its key, or a
+// new one.
+func idOf(id, user, key string) string {
+	if key != "" {
+		return "key-" + kit.KeyedID(user, key)
+	}
+	return cmp.Or(id, newID())
+}
 
 // now returns the time for display. No decision depends on it.
 func now() int64 { return time.Now().UnixMilli() }

@@ -70,6 +70,7 @@ var accountSteps = []step{
 	{op: "putSession", path: "amy", query: "ttl=60", body: `{"room":"7"}`, header: "If-None-Match: *", save: "version=version"},
 	{op: "putSession", path: "amy", body: `{"room":"8"}`, header: "If-None-Match: *", status: 409, code: "conflict"},
 	{op: "putSession", path: "bob", body: `1`, header: "If-Match: *", status: 409, code: "conflict"},
+	{op: "putSession", path: "ann", query: "ttl_ms=60000", body: `{"room":"7"}`},
 	{op: "putSession", path: "amy", query: "ttl=0", body: `{}`, status: 400, code: "bad_request"},
 	{op: "putSession", path: "amy", body: `"` + strings.Repeat("x", 17_000) + `"`, status: 413, code: "too_large"},
 	{op: "getSession", path: "amy"},

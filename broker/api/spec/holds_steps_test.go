@@ -26,7 +26,8 @@ var holdSteps = []step{
 	{op: "sellPlaces", path: "units", body: `{"count":65}`, status: 413, code: "too_large"},
 	{op: "sellPlaces", path: "play-7", body: `{"id":"order-9","user":"amy","seats":["A9"],"durable":false}`},
 	{op: "putResource", path: "shirts", body: `{"capacity":2}`},
-	{op: "sellPlaces", path: "shirts", body: `{"count":1}`},
+	{op: "sellPlaces", path: "shirts", body: `{"key":"k1","count":1}`},
+	{op: "holdPlaces", path: "play-7", body: `{"key":"k2","seats":["A15"]}`},
 	{op: "sellPlaces", path: "play-7", body: `{"seats":["Z1"]}`, status: 404, code: "not_found"},
 
 	{op: "getHold", path: "play-7 order-1"},
@@ -65,6 +66,7 @@ var boardSteps = []step{
 	{op: "submitScore", path: "chess", body: `{"player":"amy","score":1500}`},
 	{op: "submitScore", path: "chess", body: `{"player":"bob","score":75,"mode":"add","operation":"game-811"}`},
 	{op: "submitScore", path: "chess", body: `{"player":"bob","score":75,"mode":"add","operation":"game-811"}`},
+	{op: "submitScore", path: "chess", body: `{"player":"bob","score":1,"mode":"add","key":"game-813"}`},
 	{op: "submitScore", path: "chess", body: `{"player":"bob","score":9007199254740991,"mode":"add","operation":"game-812"}`, status: 409, code: "limit"},
 	{op: "submitScore", path: "weekly", body: `{"board":"weekly","player":"amy","score":3,"mode":"set","durable":false}`, save: "season=season"},
 	{op: "submitScore", path: "weekly", body: `{"player":"amy","score":3,"season":"{{season}}"}`},

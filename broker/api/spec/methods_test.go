@@ -40,17 +40,18 @@ var methodSteps = []methodStep{
 	{method: "room.leave", data: `{"room":"arena"}`},
 
 	{method: "hold.hold", data: `{"resource":"play-7","id":"order-1","seats":["A1"],"hold_ms":50000,"durable":false}`},
-	{method: "hold.hold", data: `{"resource":"shirts","count":1}`},
+	{method: "hold.hold", data: `{"resource":"shirts","key":"k1","count":1}`},
 	{method: "hold.renew", data: `{"resource":"play-7","id":"order-1","durable":false}`},
 	{method: "hold.get", data: `{"resource":"play-7","id":"order-1"}`},
 	{method: "hold.mine", data: `{"resource":"play-7"}`},
 	{method: "hold.confirm", data: `{"resource":"play-7","id":"order-1","durable":false}`},
 	{method: "hold.release", data: `{"resource":"play-7","id":"order-1","durable":false}`},
 	{method: "hold.sell", data: `{"resource":"play-7","id":"order-2","seats":["A2"],"durable":false}`},
-	{method: "hold.sell", data: `{"resource":"shirts","count":1}`},
+	{method: "hold.sell", data: `{"resource":"shirts","key":"k2","count":1}`},
 	{method: "hold.resources", data: `{"resources":["play-7","nowhere"]}`},
 
 	{method: "board.submit", data: `{"board":"open","score":1500,"operation":"game-1"}`},
+	{method: "board.submit", data: `{"board":"open","score":1500,"key":"game-2"}`},
 	{method: "board.submit", data: `{"board":"weekly","score":1500,"season":"x"}`, code: "forbidden"},
 	{method: "board.top", data: `{"board":"open","offset":0,"limit":3}`},
 	{method: "board.around", data: `{"board":"open","player":"alice","limit":3}`},
@@ -62,6 +63,7 @@ var methodSteps = []methodStep{
 	{method: "board.rank", data: `{"board":"weekly","season":"previous"}`, code: "not_found"},
 
 	{method: "avatar.create", data: `{"name":"Zoe","figure":"elf","data":{"level":3}}`, save: "avatar=id version=version"},
+	{method: "avatar.create", data: `{"key":"k1","name":"Mia"}`},
 	{method: "avatar.list", data: `{"cursor":"0:","limit":10}`},
 	{method: "avatar.patch", data: `{"avatar":"{{avatar}}","version":{{version}},"name":"Zoey","figure":"orc","data":null}`},
 	{method: "scene.enter", data: `{"avatar":"{{avatar}}","scene":"town"}`},

@@ -15,17 +15,19 @@ var roomSteps = []step{
 
 	// Places.
 	{op: "reservePlaces", path: "arena", body: `{"users":["amy"],"ttl":30}`},
+	{op: "reservePlaces", path: "arena", body: `{"users":["amy"],"ttl_ms":30000}`},
 	{op: "reservePlaces", path: "arena", body: `{"users":["bob","cat"]}`, status: 409, code: "full"},
 	{op: "reservePlaces", path: "nowhere", body: `{"users":["bob"]}`, status: 404, code: "not_found"},
 	{op: "joinRoom", path: "arena", body: `{"user":"alice","client":"phone","nickname":"Al"}`},
 	{op: "joinRoom", path: "arena", body: `{"user":"amy","ttl":30}`},
+	{op: "joinRoom", path: "arena", body: `{"user":"amy","ttl_ms":30000}`},
 	{op: "joinRoom", path: "arena", body: `{"user":"bob"}`, status: 409, code: "full"},
 	{op: "joinRoom", path: "arena", body: `{"user":"bob","client":"phone"}`, status: 404, code: "not_found"},
-	{op: "quickJoin", body: `{"mode":"duel","user":"eve","region":"us"}`},
+	{op: "quickJoin", body: `{"mode":"duel","user":"eve","region":"us","ttl":30}`},
 	{op: "quickJoin", body: `{"mode":"duel","user":"alice","client":"phone","nickname":"Al"}`},
 	{op: "quickJoin", body: `{"mode":"duel","user":"bob","client":"phone"}`, status: 404, code: "not_found"},
 	{op: "quickJoin", body: `{"mode":"none","user":"bob"}`, status: 400, code: "bad_request"},
-	{op: "quickJoin", body: `{"mode":"duel","user":"fay","ttl":30,"name":"Quick","app_version":"1","data":{"map":3}}`},
+	{op: "quickJoin", body: `{"mode":"duel","user":"fay","ttl_ms":30000,"name":"Quick","app_version":"1","data":{"map":3}}`, save: "quick=room fay=n"},
 	{op: "queryRooms", body: `{"rooms":["arena","nowhere"]}`},
 	{op: "getRoom", path: "{{private}}"},
 
@@ -41,7 +43,8 @@ var roomSteps = []step{
 	// The end of memberships and of the room.
 	{op: "patchRoom", path: "arena", body: `{"owner":2}`},
 	{op: "lockRoom", path: "arena", body: `{"locked":false}`},
-	{op: "kickMember", path: "arena", body: `{"n":1,"ttl":60}`},
+	{op: "kickMember", path: "arena", body: `{"n":1,"ttl_ms":60000}`},
+	{op: "kickMember", path: "{{quick}}", body: `{"n":{{fay}},"ttl":60}`},
 	{op: "kickMember", path: "arena", body: `{"n":99}`, status: 404, code: "not_found"},
 	{op: "leaveRoom", path: "arena", body: `{"user":"alice"}`},
 	{op: "leaveRoom", path: "arena", body: `{"user":"alice"}`, status: 404, code: "not_found"},

@@ -6,9 +6,11 @@ import "strings"
 var sceneSteps = []step{
 	{op: "createScene", body: `{"id":"town","world":"earth","name":"Town","time":"noon","data":{"size":3}}`, save: "version=version"},
 	{op: "createScene", body: `{"world":"earth","name":"Cave","status":"closed"}`, save: "cave=id"},
+	{op: "createScene", body: `{"key":"k1","world":"earth","name":"Hill"}`},
 	{op: "createScene", body: `{"world":"earth","name":"Town"}`, status: 409, code: "conflict"},
 	{op: "createScene", body: `{"world":"earth","name":"` + strings.Repeat("x", 101) + `"}`, status: 413, code: "too_large"},
 	{op: "createAvatar", body: `{"id":"zoe","user":"amy","name":"Zoe","figure":"elf","data":{"level":3}}`},
+	{op: "createAvatar", body: `{"key":"k1","user":"amy","name":"Mia"}`},
 	{op: "createAvatar", body: `{"user":"amy","name":"Max"}`, save: "max=id"},
 	{op: "createAvatar", body: `{"id":"zoe","user":"amy","name":"Zoe"}`, status: 409, code: "conflict"},
 	{op: "createAvatar", body: `{"user":"amy","name":"` + strings.Repeat("x", 101) + `"}`, status: 413, code: "too_large"},

@@ -71,8 +71,8 @@ const calls: Omit<Calls<Backend>, "call"> = {
   reply: [["c", 1, null]],
 };
 
-const places = { id: "h", user: "u", seats: ["A1"], count: 1, durable: true };
-const scene = { name: "n", id: "i", time: "t", data };
+const places = { id: "h", key: "k", user: "u", seats: ["A1"], count: 1, durable: true };
+const scene = { name: "n", id: "i", key: "k", time: "t", data };
 
 const kit: Calls<Kit> = {
   createRoom: [
@@ -102,18 +102,24 @@ const kit: Calls<Kit> = {
     ["r", { version: 1, name: "n", region: "e", locked: true, app_version: "1", data, owner: 1 }],
   ],
   deleteRoom: [["r", { ifMatch: 1 }], ["r"]],
-  reserve: [["r", ["u"], 1]],
-  joinRoom: [["r", { user: "u", client: "c", nickname: "n", ttl: 1 }]],
+  reserve: [
+    ["r", ["u"], { ttl_ms: 1 }],
+    ["r", ["u"], 1],
+  ],
+  joinRoom: [["r", { user: "u", client: "c", nickname: "n", ttl_ms: 1 }]],
   quickJoin: [
     [
       {
         ...{ mode: "m", region: "e", name: "n", app_version: "1", data },
-        ...{ user: "u", client: "c", nickname: "n", ttl: 1 },
+        ...{ user: "u", client: "c", nickname: "n", ttl_ms: 1 },
       },
     ],
   ],
   leaveRoom: [["r", "u"]],
-  kick: [["r", 1, 60]],
+  kick: [
+    ["r", 1, { ttl_ms: 60_000 }],
+    ["r", 1, 60],
+  ],
   operateRoom: [
     ["r", "lock", { locked: true }],
     ["r", "start"],
@@ -152,7 +158,7 @@ const kit: Calls<Kit> = {
   holdsOf: [["r", "u"]],
   submit: [
     ["b", { player: "p", score: 1 }],
-    ["b", { player: "p", score: 1, mode: "add", operation: "o", season: "s", durable: true }],
+    ["b", { player: "p", score: 1, mode: "add", key: "k", season: "s", durable: true }],
   ],
   removePlayer: [["b", "p", { season: "s" }]],
   boards: [[page]],
@@ -173,12 +179,13 @@ const kit: Calls<Kit> = {
   ],
   session: [["u"]],
   putSession: [
+    ["u", {}, { ttl_ms: 60_000 }],
     ["u", {}, 60],
     ["u", {}, undefined, { ifMatch: 1 }],
     ["u", null, undefined, { ifNoneMatch: "*" }],
   ],
   deleteSession: [["u"], ["u", { ifMatch: 1 }]],
-  createAvatar: [[{ user: "u", name: "n", id: "i", figure: "f", data }]],
+  createAvatar: [[{ user: "u", name: "n", id: "i", key: "k", figure: "f", data }]],
   avatars: [[{ ...page, user: "u", status: "open" }]],
   avatar: [["a"]],
   patchAvatar: [

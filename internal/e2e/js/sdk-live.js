@@ -185,7 +185,7 @@ assert.deepEqual(
 // Boards.
 const top = await new Boards(amy).follow("chess").ready();
 const changed = next(top, "change");
-await backend.kit.submit("chess", { player: "amy", score: 1500, operation: "game-1" });
+await backend.kit.submit("chess", { player: "amy", score: 1500, key: "game-1" });
 await changed;
 assert.deepEqual(top.entries, [{ rank: 1, player: "amy", score: 1500 }]);
 assert.equal((await new Boards(amy).rank("chess")).rank, 1);
@@ -227,7 +227,7 @@ await login.renew();
 assert.equal((await login.patch({ nickname: "Zoe" })).nickname, "Zoe");
 const resumed = await accounts.resume(renewals.at(-1));
 assert.equal((await resumed.me()).name, "zoe@example.com");
-assert.equal((await backend.kit.putSession("amy", { room: 7 }, 60)).data.room, 7);
+assert.equal((await backend.kit.putSession("amy", { room: 7 }, { ttl_ms: 60_000 })).data.room, 7);
 assert.equal((await backend.kit.session("amy")).data.room, 7);
 await backend.kit.deleteSession("amy");
 await assert.rejects(backend.kit.session("amy"), { code: "not_found" });

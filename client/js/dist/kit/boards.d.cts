@@ -51,13 +51,17 @@ export interface BoardResult {
 export interface SeasonOption {
     season?: string;
 }
+/** What identifies a submission. */
+export interface SubmissionKey {
+    key?: string;
+    /** @deprecated The former name of `key`. */
+    operation?: string;
+}
 /** Boards: see docs/boards.md. */
 export declare class Boards {
     constructor(sb: Switchboard);
-    /** Submits a score of the user. A repeat with the same `operation` changes nothing. */
-    submit(board: string, score: number, options?: {
-        operation?: string;
-    } & SeasonOption): Promise<BoardResult>;
+    /** Submits a score of the user. A repeat with the same `key` changes nothing. */
+    submit(board: string, score: number, options?: SubmissionKey & SeasonOption): Promise<BoardResult>;
     /** The first entries, 10 if `limit` is absent. */
     top(board: string, options?: {
         offset?: number;

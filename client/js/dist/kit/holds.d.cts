@@ -32,6 +32,8 @@ export interface Resource {
 export interface HoldRequest {
     /** Choose one that others cannot guess. Repeat a call with it if the outcome is unknown. */
     id?: string;
+    /** Identifies the call instead of `id`, which the broker makes from it and the user. */
+    key?: string;
     seats?: string[];
     count?: number;
     hold_ms?: number;

@@ -342,7 +342,7 @@ var Boards = class {
   constructor(sb) {
     this.sb = sb;
   }
-  /** Submits a score of the user. A repeat with the same `operation` changes nothing. */
+  /** Submits a score of the user. A repeat with the same `key` changes nothing. */
   submit(board, score, options = {}) {
     return this.sb.call("board.submit", { board, score, ...options });
   }
@@ -560,6 +560,7 @@ var Scenes = class {
   constructor(sb) {
     this.sb = sb;
   }
+  /** A repeated call with the same `key` returns the same avatar. */
   createAvatar(avatar) {
     return this.sb.call("avatar.create", avatar);
   }

@@ -37,7 +37,9 @@ export interface Placed {
 /** Avatars and scenes: see docs/scenes.md. The client needs a user. */
 export declare class Scenes {
     constructor(sb: Switchboard);
+    /** A repeated call with the same `key` returns the same avatar. */
     createAvatar(avatar: {
+        key?: string;
         name: string;
         figure?: string;
         data?: JsonInput;

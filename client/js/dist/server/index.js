@@ -164,8 +164,8 @@ var Kit = class {
     return this.backend.call("DELETE", path`/v1/rooms/${room}`, { headers: headersOf(condition) });
   }
   /** Reserves places for all of the users, or for none. */
-  reserve(room, users, ttl) {
-    return this.post(path`/v1/rooms/${room}/reserve`, { users, ttl });
+  reserve(room, users, time) {
+    return this.post(path`/v1/rooms/${room}/reserve`, { users, ...membersOf(time) });
   }
   /**
    * Makes a user a member, on a client that is connected; without a client, it reserves the place.
@@ -183,9 +183,9 @@ var Kit = class {
   leaveRoom(room, user) {
     return this.post(path`/v1/rooms/${room}/leave`, { user });
   }
-  /** Removes player `n`. It may join again after `ttl` seconds, those of the mode if it is absent. */
-  kick(room, n, ttl) {
-    return this.post(path`/v1/rooms/${room}/kick`, { n, ttl });
+  /** Removes player `n`. It may join again after `time`, a minute if it is absent. */
+  kick(room, n, time) {
+    return this.post(path`/v1/rooms/${room}/kick`, { n, ...membersOf(time) });
   }
   /** Operates a room: "lock", "start" or "finish". */
   operateRoom(room, operation, body = {}) {
@@ -272,11 +272,11 @@ var Kit = class {
   session(user) {
     return this.get(path`/v1/sessions/${user}`);
   }
-  /** Puts a document that ends after `ttl` seconds, one hour if it is absent. */
-  putSession(user, data, ttl, condition) {
+  /** Puts a document that ends after `time`, one hour if it is absent. */
+  putSession(user, data, time, condition) {
     return this.backend.call("PUT", path`/v1/sessions/${user}`, {
       body: data,
-      query: { ttl },
+      query: { ...membersOf(time) },
       headers: headersOf(condition)
     });
   }
@@ -284,6 +284,7 @@ var Kit = class {
     return this.backend.call("DELETE", path`/v1/sessions/${user}`, { headers: headersOf(condition) });
   }
   // Avatars and scenes.
+  /** A repeated call with the same `key` returns the same avatar. */
   createAvatar(avatar) {
     return this.post("/v1/avatars", avatar);
   }
@@ -307,6 +308,7 @@ var Kit = class {
   takeAvatar(avatar) {
     return this.backend.call("DELETE", path`/v1/avatars/${avatar}/scene`);
   }
+  /** A repeated call with the same `key` returns the same scene. */
   createScene(scene) {
     return this.post("/v1/scenes", scene);
   }
@@ -338,6 +340,9 @@ var Kit = class {
 function path(parts, ...names) {
   return String.raw({ raw: parts }, ...names.map(encodeURIComponent));
 }
+function membersOf(time = {}) {
+  return typeof time === "number" ? { ttl: time } : time;
+}
 function headersOf(condition = {}) {
   const { ifMatch, ifNoneMatch } = condition;
   return {
@@ -350,7 +355,9 @@ function headersOf(condition = {}) {
 var repeats = [
   ["POST", "/v1/check", [], []],
   ["POST", "/v1/holds/*/holds/*/confirm", [], []],
+  ["POST", "/v1/avatars", ["key"], []],
   ["POST", "/v1/rooms", ["key"], []],
+  ["POST", "/v1/scenes", ["key"], []],
   ["POST", "/v1/accounts/*/delete", [], []],
   ["DELETE", "/v1/avatars/*", [], ["If-Match"]],
   ["DELETE", "/v1/holds/*", [], ["If-Match"]],
@@ -362,7 +369,7 @@ var repeats = [
   ["POST", "/v1/clients/*/*/disconnect", [], []],
   ["POST", "/v1/erase", [], []],
   ["POST", "/v1/rooms/*/finish", [], []],
-  ["POST", "/v1/holds/*/holds", ["id"], []],
+  ["POST", "/v1/holds/*/holds", ["id", "key"], []],
   ["POST", "/v1/rooms/*/join", [], []],
   ["POST", "/v1/accounts/*/lock", [], []],
   ["POST", "/v1/rooms/*/lock", [], []],
@@ -385,9 +392,9 @@ var repeats = [
   ["POST", "/v1/clients/*/revoke", [], []],
   ["POST", "/v1/clients/*/*/revoke", [], []],
   ["POST", "/v1/users/*/revoke", [], []],
-  ["POST", "/v1/holds/*/sales", ["id"], []],
+  ["POST", "/v1/holds/*/sales", ["id", "key"], []],
   ["POST", "/v1/rooms/*/start", [], []],
-  ["POST", "/v1/boards/*/scores", ["operation"], []],
+  ["POST", "/v1/boards/*/scores", ["key", "operation"], []],
   ["DELETE", "/v1/avatars/*/scene", [], []],
   ["POST", "/v1/accounts/*/unlock", [], []]
 ];

@@ -1,5 +1,5 @@
 import type { Account } from "../kit/accounts.cjs";
-import type { BoardCard, BoardPage, BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.cjs";
+import type { BoardCard, BoardPage, BoardResult, BoardView, SeasonOption, Standing, SubmissionKey } from "../kit/boards.cjs";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.cjs";
 import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.cjs";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.cjs";
@@ -14,6 +14,14 @@ type Condition = {
     ifMatch?: number | "*";
     ifNoneMatch?: "*";
 };
+/** How long something lasts. */
+interface Ttl {
+    ttl_ms?: number;
+    /** @deprecated The former name of `ttl_ms`, in seconds. */
+    ttl?: number;
+}
+/** A number is the former form, in seconds. */
+type Duration = Ttl | number;
 export interface ResourceSettings {
     capacity?: number;
     seats?: string[];
@@ -102,7 +110,7 @@ export declare class Kit {
     patchRoom(room: string, patch: RoomPatch): Promise<RoomRecord>;
     deleteRoom(room: string, condition?: Condition): Promise<void>;
     /** Reserves places for all of the users, or for none. */
-    reserve(room: string, users: string[], ttl?: number): Promise<{
+    reserve(room: string, users: string[], time?: Duration): Promise<{
         room: string;
         numbers: Record<string, number>;
     }>;
@@ -113,8 +121,7 @@ export declare class Kit {
         user: string;
         client?: string;
         nickname?: string;
-        ttl?: number;
-    }): Promise<RoomPlace>;
+    } & Ttl): Promise<RoomPlace>;
     /**
      * Makes a user a member of an open public room of the mode, or of a new one, on a client that is
      * connected; without a client, it reserves the place.
@@ -123,11 +130,10 @@ export declare class Kit {
         user: string;
         client?: string;
         nickname?: string;
-        ttl?: number;
-    }): Promise<RoomPlace>;
+    } & Ttl): Promise<RoomPlace>;
     leaveRoom(room: string, user: string): Promise<void>;
-    /** Removes player `n`. It may join again after `ttl` seconds, those of the mode if it is absent. */
-    kick(room: string, n: number, ttl?: number): Promise<void>;
+    /** Removes player `n`. It may join again after `time`, a minute if it is absent. */
+    kick(room: string, n: number, time?: Duration): Promise<void>;
     /** Operates a room: "lock", "start" or "finish". */
     operateRoom(room: string, operation: "lock" | "start" | "finish", body?: {
         locked?: boolean;
@@ -161,9 +167,8 @@ export declare class Kit {
         player: string;
         score: number;
         mode?: "best" | "set" | "add";
-        operation?: string;
         durable?: boolean;
-    } & SeasonOption): Promise<BoardResult>;
+    } & SubmissionKey & SeasonOption): Promise<BoardResult>;
     removePlayer(board: string, player: string, season?: SeasonOption): Promise<BoardResult>;
     /** A page of the boards that have a player, in the order of their names. */
     boards(page?: Page): Promise<{
@@ -204,18 +209,20 @@ export declare class Kit {
         until: number;
         data: Data;
     }>;
-    /** Puts a document that ends after `ttl` seconds, one hour if it is absent. */
-    putSession<Data = Json>(user: string, data: Data, ttl?: number, condition?: Condition): Promise<{
+    /** Puts a document that ends after `time`, one hour if it is absent. */
+    putSession<Data = Json>(user: string, data: Data, time?: Duration, condition?: Condition): Promise<{
         user: string;
         version: number;
         until: number;
         data: Data;
     }>;
     deleteSession(user: string, condition?: Condition): Promise<void>;
+    /** A repeated call with the same `key` returns the same avatar. */
     createAvatar(avatar: {
         user: string;
         name: string;
         id?: string;
+        key?: string;
         figure?: string;
         data?: JsonInput;
     }): Promise<Avatar>;
@@ -239,10 +246,12 @@ export declare class Kit {
     /** Moves an avatar to a scene. With `from`, only from there; "" is no scene. */
     placeAvatar(avatar: string, scene: string, from?: string): Promise<Avatar>;
     takeAvatar(avatar: string): Promise<Avatar>;
+    /** A repeated call with the same `key` returns the same scene. */
     createScene(scene: {
         world: string;
         name: string;
         id?: string;
+        key?: string;
         status?: string;
         time?: string;
         data?: JsonInput;

@@ -59,12 +59,19 @@ export interface SeasonOption {
   season?: string;
 }
 
+/** What identifies a submission. */
+export interface SubmissionKey {
+  key?: string;
+  /** @deprecated The former name of `key`. */
+  operation?: string;
+}
+
 /** Boards: see docs/boards.md. */
 export class Boards {
   constructor(private readonly sb: Switchboard) {}
 
-  /** Submits a score of the user. A repeat with the same `operation` changes nothing. */
-  submit(board: string, score: number, options: { operation?: string } & SeasonOption = {}): Promise<BoardResult> {
+  /** Submits a score of the user. A repeat with the same `key` changes nothing. */
+  submit(board: string, score: number, options: SubmissionKey & SeasonOption = {}): Promise<BoardResult> {
     return this.sb.call("board.submit", { board, score, ...options });
   }
 

@@ -42,7 +42,8 @@ export interface Placed {
 export class Scenes {
   constructor(private readonly sb: Switchboard) {}
 
-  createAvatar(avatar: { name: string; figure?: string; data?: JsonInput }): Promise<Avatar> {
+  /** A repeated call with the same `key` returns the same avatar. */
+  createAvatar(avatar: { key?: string; name: string; figure?: string; data?: JsonInput }): Promise<Avatar> {
     return this.sb.call("avatar.create", avatar);
   }
 

@@ -1,5 +1,13 @@
 import type { Account } from "../kit/accounts.js";
-import type { BoardCard, BoardPage, BoardResult, BoardView, SeasonOption, Standing } from "../kit/boards.js";
+import type {
+  BoardCard,
+  BoardPage,
+  BoardResult,
+  BoardView,
+  SeasonOption,
+  Standing,
+  SubmissionKey,
+} from "../kit/boards.js";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
 import type { MyRoom, NewRoom, Player, RoomCard, RoomDocument, RoomInfo, RoomPatch, RoomQuery } from "../kit/rooms.js";
 import type { Avatar, Placed, SceneInfo } from "../kit/scenes.js";
@@ -10,6 +18,16 @@ type Page = { limit?: number; cursor?: string };
 
 /** A condition on the version of a document: a version, or "*" for any. */
 type Condition = { ifMatch?: number | "*"; ifNoneMatch?: "*" };
+
+/** How long something lasts. */
+interface Ttl {
+  ttl_ms?: number;
+  /** @deprecated The former name of `ttl_ms`, in seconds. */
+  ttl?: number;
+}
+
+/** A number is the former form, in seconds. */
+type Duration = Ttl | number;
 
 export interface ResourceSettings {
   capacity?: number;
@@ -109,14 +127,14 @@ export class Kit {
   }
 
   /** Reserves places for all of the users, or for none. */
-  reserve(room: string, users: string[], ttl?: number): Promise<{ room: string; numbers: Record<string, number> }> {
-    return this.post(path`/v1/rooms/${room}/reserve`, { users, ttl });
+  reserve(room: string, users: string[], time?: Duration): Promise<{ room: string; numbers: Record<string, number> }> {
+    return this.post(path`/v1/rooms/${room}/reserve`, { users, ...membersOf(time) });
   }
 
   /**
    * Makes a user a member, on a client that is connected; without a client, it reserves the place.
    */
-  joinRoom(room: string, join: { user: string; client?: string; nickname?: string; ttl?: number }): Promise<RoomPlace> {
+  joinRoom(room: string, join: { user: string; client?: string; nickname?: string } & Ttl): Promise<RoomPlace> {
     return this.post(path`/v1/rooms/${room}/join`, join);
   }
 
@@ -129,8 +147,7 @@ export class Kit {
       user: string;
       client?: string;
       nickname?: string;
-      ttl?: number;
-    },
+    } & Ttl,
   ): Promise<RoomPlace> {
     return this.post("/v1/rooms/quick", join);
   }
@@ -139,9 +156,9 @@ export class Kit {
     return this.post(path`/v1/rooms/${room}/leave`, { user });
   }
 
-  /** Removes player `n`. It may join again after `ttl` seconds, those of the mode if it is absent. */
-  kick(room: string, n: number, ttl?: number): Promise<void> {
-    return this.post(path`/v1/rooms/${room}/kick`, { n, ttl });
+  /** Removes player `n`. It may join again after `time`, a minute if it is absent. */
+  kick(room: string, n: number, time?: Duration): Promise<void> {
+    return this.post(path`/v1/rooms/${room}/kick`, { n, ...membersOf(time) });
   }
 
   /** Operates a room: "lock", "start" or "finish". */
@@ -202,13 +219,8 @@ export class Kit {
 
   submit(
     board: string,
-    score: {
-      player: string;
-      score: number;
-      mode?: "best" | "set" | "add";
-      operation?: string;
-      durable?: boolean;
-    } & SeasonOption,
+    score: { player: string; score: number; mode?: "best" | "set" | "add"; durable?: boolean } & SubmissionKey &
+      SeasonOption,
   ): Promise<BoardResult> {
     return this.post(path`/v1/boards/${board}/scores`, score);
   }
@@ -276,16 +288,16 @@ export class Kit {
     return this.get(path`/v1/sessions/${user}`);
   }
 
-  /** Puts a document that ends after `ttl` seconds, one hour if it is absent. */
+  /** Puts a document that ends after `time`, one hour if it is absent. */
   putSession<Data = Json>(
     user: string,
     data: Data,
-    ttl?: number,
+    time?: Duration,
     condition?: Condition,
   ): Promise<{ user: string; version: number; until: number; data: Data }> {
     return this.backend.call("PUT", path`/v1/sessions/${user}`, {
       body: data,
-      query: { ttl },
+      query: { ...membersOf(time) },
       headers: headersOf(condition),
     });
   }
@@ -296,10 +308,12 @@ export class Kit {
 
   // Avatars and scenes.
 
+  /** A repeated call with the same `key` returns the same avatar. */
   createAvatar(avatar: {
     user: string;
     name: string;
     id?: string;
+    key?: string;
     figure?: string;
     data?: JsonInput;
   }): Promise<Avatar> {
@@ -335,10 +349,12 @@ export class Kit {
     return this.backend.call("DELETE", path`/v1/avatars/${avatar}/scene`);
   }
 
+  /** A repeated call with the same `key` returns the same scene. */
   createScene(scene: {
     world: string;
     name: string;
     id?: string;
+    key?: string;
     status?: string;
     time?: string;
     data?: JsonInput;
@@ -386,6 +402,10 @@ export class Kit {
 /** path escapes the names in a path. */
 function path(parts: TemplateStringsArray, ...names: string[]): string {
   return String.raw({ raw: parts }, ...names.map(encodeURIComponent));
+}
+
+function membersOf(time: Duration = {}): Ttl {
+  return typeof time === "number" ? { ttl: time } : time;
 }
 
 function headersOf(condition: Condition = {}): Record<string, string> {
