@@ -1109,8 +1109,8 @@ var Channel = class extends ChannelCalls {
   /** @internal */
   _deliver(m) {
     const changed = this._state?._message(m);
-    if (m.data === void 0 || this._loader && m.id <= this._loader._loadedTo) return changed;
-    return changed ? changed.then(() => super._deliver(m)) : super._deliver(m);
+    if (this._loader && m.id <= this._loader._loadedTo) return changed;
+    return changed && m.data !== void 0 ? changed.then(() => super._deliver(m)) : super._deliver(m) ?? changed;
   }
   /** @internal */
   _missed(gap) {

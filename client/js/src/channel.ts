@@ -173,8 +173,8 @@ export class Channel<
   /** @internal */
   override _deliver(m: Incoming): Promise<unknown> | undefined {
     const changed = this._state?._message(m);
-    if (m.data === undefined || (this._loader && m.id! <= this._loader._loadedTo)) return changed;
-    return changed ? changed.then(() => super._deliver(m)) : super._deliver(m);
+    if (this._loader && m.id! <= this._loader._loadedTo) return changed;
+    return changed && m.data !== undefined ? changed.then(() => super._deliver(m)) : (super._deliver(m) ?? changed);
   }
 
   /** @internal */
