@@ -130,8 +130,8 @@ func brokenTime(c kitCall) string {
 	return ""
 }
 
-// windows are the calls whose limit is the size of a window. They have no pages.
-var windows = []string{"getNeighbors", "board.around"}
+// windows are the calls whose limit bounds a part of one answer. They have no pages.
+var windows = []string{"getNeighbors", "board.around", "scene.get", "getScene"}
 
 // brokenPage checks lists: limit and cursor select a page, and its cursor selects the next one.
 func brokenPage(c kitCall) string {
