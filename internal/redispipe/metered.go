@@ -33,6 +33,11 @@ func commandBytes(cmd redis.Cmder) (n int) {
 		return valueBytes(c.Val())
 	case *redis.StringSliceCmd:
 		return textBytes(c.Val())
+	case *redis.ZSliceCmd:
+		for _, z := range c.Val() {
+			n += valueBytes(z.Member) + elementBytes
+		}
+		return n
 	case *redis.ScanCmd:
 		texts, _ := c.Val()
 		return textBytes(texts)

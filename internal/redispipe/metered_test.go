@@ -79,7 +79,7 @@ func TestRepliesAreCounted(t *testing.T) {
 func TestCommandTypesAreKnown(t *testing.T) {
 	known := map[string]bool{
 		"Bool": true, "Int": true, "Status": true, // of one element
-		"": true, "Slice": true, "String": true, "StringSlice": true, "Scan": true, "MapStringString": true,
+		"": true, "Slice": true, "String": true, "StringSlice": true, "Scan": true, "MapStringString": true, "ZSlice": true,
 	}
 	created := regexp.MustCompile(`redis\.New(\w*)Cmd\(`)
 	seen := 0
