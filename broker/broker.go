@@ -9,6 +9,7 @@ import (
 	"switchboard/broker/delivery"
 	"switchboard/broker/dialect/native"
 	"switchboard/broker/hub"
+	"switchboard/broker/limit"
 	"switchboard/broker/peer"
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
@@ -30,6 +31,7 @@ type Broker struct {
 	hooks      *hookCalls    // nil without hooks
 	requests   *requestCalls // nil without a URL for requests
 	listeners  listeners     // the ports
+	ackRate    *limit.Keyed  // acknowledgements over HTTP, by address
 	links      *peer.Links   // to the other servers; nil without a shared store
 
 	native       *native.Dialect
@@ -78,6 +80,7 @@ func New(opts Options) (*Broker, error) {
 		return nil, err
 	}
 	b.listeners = b.newListeners()
+	b.ackRate = limit.NewKeyed(limit.PerSecond(opts.Limits.MessageRate))
 	loops := b.listeners.loops()
 	if opts.Store.Shared {
 		b.links = b.newLinks()

@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/delivery"
-	"switchboard/broker/limit"
 	"switchboard/broker/session"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -149,14 +148,7 @@ func (h *Host) CheckToken(token string) error {
 
 // Address returns the address of the client that made an HTTP request: the one that a trusted proxy
 // names, or else the one of the connection. It is the zero Addr if it is not known.
-func (h *Host) Address(r *http.Request) netip.Addr {
-	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	addr := limit.Forwarded(h.b.opts.Limits.Proxies, peer.Addr(), r.Header.Values("X-Forwarded-For"))
-	if !addr.IsValid() {
-		addr = peer.Addr()
-	}
-	return addr.Unmap().WithZone("")
-}
+func (h *Host) Address(r *http.Request) netip.Addr { return h.b.addressOf(r) }
 
 // Client returns the queue's record of a client. ok is false if it is unknown.
 func (h *Host) Client(ctx context.Context, client string) (c queue.Client, ok bool, err error) {

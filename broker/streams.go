@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
+	"strconv"
 	"time"
 
 	"switchboard/broker/dialect/sse"
+	"switchboard/broker/limit"
 	"switchboard/internal/wire"
 )
 
@@ -56,7 +60,18 @@ func preflight(w http.ResponseWriter, _ *http.Request) {
 
 // acknowledge removes messages from the client's queue, up to the position in an event id. The id
 // is the body, or it is where GET /sse expects it: the header Last-Event-ID or the query.
+//
+// Each call verifies a token, may call the connect hook and uses the store, and a client needs no
+// connection of its own for it. So the message rate of a connection bounds the calls of an address.
 func (b *Broker) acknowledge(w http.ResponseWriter, r *http.Request) {
+	if wait := b.ackRate.Take(limit.Network(b.addressOf(r)).String()); wait > 0 {
+		b.metrics.refused("ack_rate")
+		refuseStream(w, &wire.Error{
+			Code: wire.RateLimited, After: wait,
+			Message: fmt.Sprintf("more than %d acknowledgements a second from this address (limits.message_rate)", b.opts.Limits.MessageRate),
+		})
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAckBody))
 	if err != nil {
 		refuseStream(w, wire.Errorf(wire.TooLarge, "the body has more than %d bytes, or it broke off", maxAckBody))
@@ -81,6 +96,17 @@ func (b *Broker) acknowledge(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// addressOf returns the address of the client that made a request: the one that a trusted proxy
+// names, or else the one of the connection. It is the zero Addr if it is not known.
+func (b *Broker) addressOf(r *http.Request) netip.Addr {
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	addr := limit.Forwarded(b.opts.Limits.Proxies, peer.Addr(), r.Header.Values("X-Forwarded-For"))
+	if !addr.IsValid() {
+		addr = peer.Addr()
+	}
+	return addr.Unmap().WithZone("")
+}
+
 // refuseStream answers with an error, as the HTTP API does.
 func refuseStream(w http.ResponseWriter, err error) {
 	refusal, ok := errors.AsType[*wire.Error](err)
@@ -89,7 +115,7 @@ func refuseStream(w http.ResponseWriter, err error) {
 	}
 	status := refusal.Code.Status()
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", strconv.Itoa(limit.Seconds(refusal.After)))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
