@@ -123,7 +123,8 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		Hooks:  b.hooks.forSessions(), Authorizer: b.authorizer(), Methods: b.methods(), MethodPool: b.methodPool,
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},
 		Limits: session.Limits{
-			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels,
+			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels, UserStored: o.Limits.UserStored,
+			Proxies:     o.Limits.Proxies,
 			MessageRate: o.Limits.MessageRate, ByteRate: o.Limits.ByteRate, Fields: o.Limits.fields(),
 		},
 		Timing: session.Timing{

@@ -113,11 +113,7 @@ func (b *builder) checkSize() error {
 	if b.limits.Message == 0 {
 		return nil
 	}
-	size := len(b.update.Data)
-	for i := range b.update.Ops {
-		size += len(b.update.Ops[i].Field) + len(b.update.Ops[i].Value)
-	}
-	if size > b.limits.Message {
+	if size := b.update.Size(); size > b.limits.Message {
 		return wire.Errorf(wire.TooLarge, "data and fields: %d bytes, at most %d are allowed", size, b.limits.Message)
 	}
 	return nil

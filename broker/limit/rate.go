@@ -12,19 +12,31 @@ const defaultBurstSeconds = 4
 // maxInterval is the longest interval between two tokens, in ns. Above it times overflow.
 const maxInterval = float64(10 * 24 * time.Hour)
 
-// maxDebt bounds how long a bucket refuses after one large take.
+// maxDebt bounds how long a bucket of New refuses after one large take.
 const maxDebt = time.Minute
 
 // Rate is a number of tokens per second and a burst. The zero value means no limit.
 type Rate struct {
 	interval float64 // ns until a token is refilled
 	window   int64   // ns until all tokens of the burst are refilled
+	debt     int64   // ns for which a bucket refuses at most after one large take
 }
 
 // New returns a Rate. Both numbers must be above zero.
 func New(perSecond float64, burst int) Rate {
 	each := min(float64(time.Second)/perSecond, maxInterval)
-	return Rate{each, int64(math.Ceil(each * float64(max(1, burst))))}
+	return Rate{each, int64(math.Ceil(each * float64(max(1, burst)))), int64(maxDebt)}
+}
+
+// PerHour returns a Rate of n tokens per hour with a burst of n. A take of up to n tokens is paid
+// back in full, also if that takes longer than a minute. If n is 0 there is no limit.
+func PerHour(n int) Rate {
+	if n <= 0 {
+		return Rate{}
+	}
+	r := New(float64(n)/time.Hour.Seconds(), n)
+	r.debt = r.window
+	return r
 }
 
 // PerSecond returns a Rate of n tokens per second with a burst of 4 n. If n is 0 there is no limit.
@@ -50,8 +62,12 @@ func (r Rate) take(full, now int64, n int) (next int64, wait time.Duration) {
 	if wait := full + int64(r.interval) - now - r.window; wait > 0 {
 		return full, time.Duration(wait)
 	}
-	most := r.window + int64(maxDebt)
-	return min(full+int64(min(r.interval*float64(n), float64(most))), now+most), 0
+	return min(full+r.cost(n), now+r.window+r.debt), 0
+}
+
+// cost returns how long it takes to refill n tokens, in ns. It is at most what a take leaves.
+func (r Rate) cost(n int) int64 {
+	return int64(min(r.interval*float64(n), float64(r.window+r.debt)))
 }
 
 // Bucket is a token bucket in 8 bytes: the time at which it is full again, in ns since a fixed
@@ -66,6 +82,9 @@ func (b *Bucket) Take(r Rate, n int, now time.Duration) (wait time.Duration) {
 	*b = Bucket(next)
 	return wait
 }
+
+// give returns n tokens of an earlier Take that were not used.
+func (b *Bucket) give(r Rate, n int) { *b -= Bucket(r.cost(n)) }
 
 // Full reports whether the bucket is full, like a new one.
 func (b Bucket) Full(now time.Duration) bool { return int64(b) <= int64(now) }

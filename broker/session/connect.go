@@ -44,8 +44,8 @@ type connectJob struct {
 	session *Session
 	request wire.Request
 
-	early atomic.Pointer[wire.Request] // the subscribe that follows connect; see early_subscribe.go
-	gone  atomic.Bool                  // the connection has closed
+	early atomic.Pointer[earlySubscribe] // the subscribe that follows connect; see early_subscribe.go
+	gone  atomic.Bool                    // the connection has closed
 
 	identity   Identity         // set in step 2
 	client     string           // the id to bind

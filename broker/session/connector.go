@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"switchboard/broker/hook"
+	"switchboard/broker/limit"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -21,7 +22,8 @@ type connector struct {
 	binder *binder
 	queue  connectQueue
 
-	revocations *atomic.Int64 // Manager.revocations
+	revocations *atomic.Int64  // Manager.revocations
+	senders     *limit.Senders // Manager.senders; nil for none
 }
 
 // authorize queues the job to be bound if the client may connect. It calls the connect hook only

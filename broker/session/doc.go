@@ -21,7 +21,8 @@
 //     the messages of those types. acquire.go prepares a subscription, and subscriptions.go lists
 //     those of a session.
 //   - permissions.go checks the access rules, and recheck.go applies new ones. rates.go holds the
-//     rate limits and their use; message_rate.go and new_channels.go apply them.
+//     rate limits of a connection and their use; message_rate.go applies them. stored.go limits
+//     what a user or an address stores.
 //   - state_publish.go, state_subscribe.go and state_read.go handle publish, subscribe and state
 //     messages about the state of a channel. state_pages.go writes the pages of a state.
 //     state_owner.go stores whether the owners of fields are connected. state_use.go keeps the

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"switchboard/broker/hub"
+	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 )
@@ -12,6 +13,12 @@ import (
 // client that reconnects sends both in one write. The batch that binds the client then also
 // prepares the channel, and one write answers both messages. With 15,000 clients that reconnected
 // that saved an eighth of the CPU time per client.
+
+// earlySubscribe is the message, and the address of the connection.
+type earlySubscribe struct {
+	request wire.Request
+	address string
+}
 
 // beginConnect registers the job of a session that is being connected.
 func (sh *shard) beginConnect(j *connectJob) {
@@ -33,7 +40,7 @@ func (sh *shard) endConnect(s *Session) {
 func (sh *shard) noteEarlySubscribe(s *Session, req wire.Request) {
 	if j := sh.connecting[s]; j != nil && req.Type == wire.TypeSubscribe && checkChannel(req) == nil {
 		req.After = sh.m.opts.Hub.ResumeCursor(req.After)
-		j.early.Store(&req)
+		j.early.Store(&earlySubscribe{req, s.conn.RemoteAddr()})
 	}
 }
 
@@ -48,12 +55,13 @@ func (c *connector) prepareChannels(ctx context.Context, jobs []*connectJob) {
 	var requests []hub.PrefetchRequest
 	var requested []*connectJob // the job of each entry of requests
 	for _, j := range jobs {
-		req := j.early.Load()
-		if req == nil || j.err != nil {
+		early := j.early.Load()
+		if early == nil || j.err != nil {
 			continue
 		}
+		req := &early.request
 		p := newPermissions(c.opts, namespace.Subject{User: j.identity.User, Grants: j.identity.Grants})
-		if p.rules.Allows(p.subject, namespace.Subscribe, req.Channel) && !p.recentOnly(req.Channel, req.After) {
+		if p.rules.Allows(p.subject, namespace.Subscribe, req.Channel) && !p.recentOnly(req.Channel, req.After) && c.mayHold(j, early) {
 			requests = append(requests, hub.PrefetchRequest{Name: req.Channel, After: req.After})
 			requested = append(requested, j)
 		}
@@ -61,4 +69,14 @@ func (c *connector) prepareChannels(ctx context.Context, jobs []*connectJob) {
 	for i, channel := range c.opts.Hub.Prefetch(ctx, requests) {
 		requested[i].ready = channel
 	}
+}
+
+// mayHold takes a new channel from the rate of the sender. If it returns false, Session.subscribe
+// refuses the message. If it returns true, Session.subscribe finds the channel and takes none.
+func (c *connector) mayHold(j *connectJob, early *earlySubscribe) bool {
+	if c.senders == nil || c.opts.Hub.Channel(early.request.Channel) != nil {
+		return true
+	}
+	sender := limit.SenderOf(wire.UserOf(j.client), early.address, c.opts.Limits.Proxies)
+	return c.senders.TakeChannel(sender) == 0
 }

@@ -12,6 +12,9 @@ func HasRateUse(r transport.Receiver) bool {
 }
 func HasExtra(r transport.Receiver) bool { return r.(*Session).extra != nil }
 
+// SenderCount returns the number of senders that have not refilled all their rates.
+func SenderCount(m *Manager) int { return m.senders.Len() }
+
 // HasStateUse returns whether a session has a stateUse.
 func HasStateUse(r transport.Receiver) bool { return r.(*Session).stateUse() != nil }
 

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -44,6 +45,7 @@ type socket struct {
 	checks     int // calls of Backlogged
 	closed     wire.CloseReason
 	afterMS    int64
+	addr       string // of the peer; zero means 192.0.2.1:1
 }
 
 func newSocket() *socket { return &socket{encoding: encoding()} }
@@ -116,7 +118,7 @@ func (s *socket) Liveness() dialect.Liveness { return s.encoding.Liveness() }
 
 func (s *socket) Backlogged() bool   { s.checks++; return s.backlogged }
 func (s *socket) Ping()              { s.pings++ }
-func (s *socket) RemoteAddr() string { return "192.0.2.1:1" }
+func (s *socket) RemoteAddr() string { return cmp.Or(s.addr, "192.0.2.1:1") }
 func (s *socket) Close(reason wire.CloseReason, _ string, afterMS int64) {
 	s.Flush()
 	s.closed, s.afterMS = reason, afterMS

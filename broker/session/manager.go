@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
@@ -17,11 +18,12 @@ import (
 
 // Manager knows all sessions of the process.
 type Manager struct {
-	opts   Options
-	shards []*shard // by loop.Index
-	rates  rates
-	limits wire.Limits                       // what `connected` says
-	ticks  struct{ connect, backlog uint32 } // Timing.Connect and Timing.Backlog, in ticks
+	opts    Options
+	shards  []*shard // by loop.Index
+	rates   rates
+	senders *limit.Senders                    // nil without limits of what is stored
+	limits  wire.Limits                       // what `connected` says
+	ticks   struct{ connect, backlog uint32 } // Timing.Connect and Timing.Backlog, in ticks
 
 	clients   localClients
 	binder    binder
@@ -44,7 +46,7 @@ type Manager struct {
 // New returns a Manager without sessions.
 func New(opts Options) *Manager {
 	m := &Manager{opts: opts.withDefaults(), clients: newLocalClients()}
-	m.rates = newRates(m.opts)
+	m.rates, m.senders = newRates(m.opts), newSenders(m.opts)
 	m.limits = wire.Limits{
 		Message: m.opts.Limits.Message, Channels: m.opts.Limits.Channels,
 		MessageRate: m.opts.Limits.MessageRate, ByteRate: m.opts.Limits.ByteRate, RequestRate: m.opts.Requests.Rate,
@@ -61,7 +63,7 @@ func New(opts Options) *Manager {
 	m.methodDeadlines = work.NewDeadlines(m.opts.Timing.Method)
 	m.owners.opts, m.owners.binder = &m.opts, &m.binder
 	m.connector.opts, m.connector.shards, m.connector.binder = &m.opts, m.shards, &m.binder
-	m.connector.revocations = &m.revocations
+	m.connector.revocations, m.connector.senders = &m.revocations, m.senders
 	return m
 }
 
@@ -172,6 +174,7 @@ func (m *Manager) Tick() {
 	m.binder.retryUnbinds()
 	m.binder.resolveUnconfirmed()
 	m.owners.retry()
+	m.senders.Expire()
 	for _, sh := range m.shards {
 		if suspended {
 			sh.loop.Post(sh.checkAll)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -148,7 +149,8 @@ type Requests struct {
 	Rate int
 }
 
-// Limits bounds what one connection may send and hold.
+// Limits bounds what one connection may send and hold. NewChannels and UserStored count by
+// limit.Sender: by user, or by address for clients without a user.
 type Limits struct {
 	// Message is the largest payload in bytes. Zero means 64 KiB.
 	Message int
@@ -161,9 +163,14 @@ type Limits struct {
 	// Fields bounds the changes that a client may make to a state, and the states. Its Message is
 	// not used.
 	Fields fields.Limits
-	// NewChannels is the most channels that a connection may create per minute. The burst is
+	// NewChannels is the most channels that a sender may create per minute. The burst is
 	// NewChannels or Channels, whichever is larger. Zero means no limit.
 	NewChannels int
+	// UserStored is the most bytes per hour that a sender may store with publishes, with a burst of
+	// the same size. Zero means no limit.
+	UserStored int
+	// Proxies are the networks of proxies, whose addresses are not those of clients. Zero means none.
+	Proxies []netip.Prefix
 }
 
 // Timing holds the timeouts and intervals of sessions.

@@ -50,16 +50,13 @@ func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 		return
 	}
 	message := state.Entry{By: s.client, Exclude: s.excludeOf(req), Data: data}
-	p := Publication{
-		Channel: req.Channel, Data: message.Encode(), Key: key, Durable: isDurable(req),
-		ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0,
-	}
-	ref := req.Ref // the function below must not refer to req, which would move it to the heap
-	callUncharged(s.publishPool(req), s, func() (Published, error) {
-		return s.m.opts.Publish(s.m.storeContext(), p)
-	}, func(r Published, err error) {
-		err = s.countPublished(p.Channel, r, err)
-		s.answerPublished(ref, p.Channel, r, err)
+	p := Publication{Channel: req.Channel, Data: message.Encode(), Key: key, Durable: isDurable(req)}
+	ref, sender := req.Ref, s.sender() // the function below must not refer to req, which would move it to the heap
+	callUncharged(s.publishPool(req), s, func() (storeResult, error) {
+		return s.m.publishAs(s.m.storeContext(), sender, p, len(data))
+	}, func(r storeResult, err error) {
+		s.countRefused(r)
+		s.answerPublished(ref, p.Channel, r.Published, err)
 	})
 }
 
@@ -107,19 +104,6 @@ func (s *Session) answerPublished(ref wire.Ref, channel string, r Published, err
 		err = wire.Errorf(wire.BadRequest, "durable: this broker keeps messages in memory, where there are no replicas")
 	}
 	s.answer(e, err)
-}
-
-// countPublished counts the channel that a publish has created. It returns err, or the refusal if
-// the client may not create a channel now.
-func (s *Session) countPublished(channel string, r Published, err error) error {
-	switch {
-	case s.state == closed:
-	case errors.Is(err, queue.ErrNewChannel):
-		return newChannelError(&s.m.opts, channel, s.m.rates.newChannelWait(s.rateUse()))
-	case r.New && (err == nil || errors.Is(err, queue.ErrNotReplicated)):
-		s.countNewChannel()
-	}
-	return err
 }
 
 // publishKey returns the idempotency key of a publish in the key space of the channel, "" for none.

@@ -13,21 +13,16 @@ import (
 type rates struct {
 	messages, bytes limit.Rate
 	requests        limit.Rate // of requests to backend workers
-	newChannels     limit.Rate // of channels that the client creates
 	began           time.Time  // when the clock began
 }
 
 func newRates(o Options) rates {
-	r := rates{
+	return rates{
 		messages: limit.PerSecond(o.Limits.MessageRate),
 		bytes:    limit.PerSecond(o.Limits.ByteRate),
 		requests: limit.PerSecond(o.Requests.Rate),
 		began:    time.Now(),
 	}
-	if n := o.Limits.NewChannels; n > 0 {
-		r.newChannels = limit.New(float64(n)/60, max(n, o.Limits.Channels))
-	}
-	return r
 }
 
 // rateLimited returns the refusal of a message that exceeds a rate. wait is the time after which it
@@ -45,16 +40,6 @@ func (r *rates) now() time.Duration { return time.Since(r.began) }
 // noTrafficLimit returns whether neither messages nor bytes are limited.
 func (r *rates) noTrafficLimit() bool { return r.messages.None() && r.bytes.None() }
 
-// newChannelWait returns how long it takes until a client may create another channel. It takes
-// nothing from the rate: only the store knows whether a publish creates a channel. u may be nil.
-func (r *rates) newChannelWait(u *rateUse) time.Duration {
-	if u == nil {
-		return 0
-	}
-	bucket := u.newChannels // a copy
-	return bucket.Take(r.newChannels, 1, r.now())
-}
-
 // rateUse is what one connection has used of the rates. An idle connection has none. A connection
 // gets one when, for example, it sends more than one message in a second. It loses it when all
 // buckets are full again. Only the session's loop uses it.
@@ -62,8 +47,7 @@ type rateUse struct {
 	messages, bytes limit.Bucket
 	refused         int // messages refused in a row; an accepted control frame subtracts one
 
-	requests    limit.Bucket
-	newChannels limit.Bucket
+	requests limit.Bucket
 }
 
 // rateUse returns the session's rateUse, or nil.
@@ -93,7 +77,7 @@ func (s *Session) dropFullBuckets() {
 
 // full returns whether all buckets are as full as new ones.
 func (u *rateUse) full(now time.Duration) bool {
-	return u.messages.Full(now) && u.bytes.Full(now) && u.requests.Full(now) && u.newChannels.Full(now)
+	return u.messages.Full(now) && u.bytes.Full(now) && u.requests.Full(now)
 }
 
 // takeBytes takes size bytes, or returns how long it takes until they are available.

@@ -35,33 +35,30 @@ func (s *Session) publishChange(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	p := Publication{
-		Channel: req.Channel, Key: key, Durable: isDurable(req), Update: update,
-		ExistingOnly: s.m.rates.newChannelWait(s.rateUse()) > 0,
-	}
+	p := Publication{Channel: req.Channel, Key: key, Durable: isDurable(req), Update: update}
 	var o *ownership // nil if the update does not make the client an owner
 	if slices.ContainsFunc(update.Ops, func(op state.Op) bool { return op.Own == state.Own }) {
 		o = s.ensureOwnership(req.Channel)
 		o.beginUpdate()
 	}
-	ref := req.Ref                                                   // the functions below must not refer to req, which would move it to the heap
-	callUncharged(s.publishPool(req), s, func() (Published, error) { // refuseChange charges for a refusal
-		r, err := s.m.opts.Publish(s.m.storeContext(), p)
+	ref, sender := req.Ref, s.sender()                                 // the functions below must not refer to req, which would move it to the heap
+	callUncharged(s.publishPool(req), s, func() (storeResult, error) { // refuseChange charges for a refusal
+		r, err := s.m.publishAs(s.m.storeContext(), sender, p, update.Size())
 		if o != nil {
 			s.m.owners.endUpdate(o, err)
 		}
 		return r, err
-	}, func(r Published, err error) {
+	}, func(r storeResult, err error) {
 		if o != nil {
 			s.dropUnusedOwnership(o)
 		}
-		err = s.countPublished(p.Channel, r, err)
+		s.countRefused(r)
 		if refusal, ok := errors.AsType[*state.Refusal](err); ok && s.state != closed {
 			s.chargeRead(refusal.Size(), 1)
 			s.refuseChange(ref, p.Channel, refusal)
 			return
 		}
-		s.answerPublished(ref, p.Channel, r, err)
+		s.answerPublished(ref, p.Channel, r.Published, err)
 	})
 }
 

@@ -30,12 +30,12 @@ func (s *Session) subscribe(req wire.Request) {
 		s.refuse(req.Ref, tooManyChannels(&s.m.opts.Limits, req.Channel))
 		return
 	}
-	if !s.m.rates.newChannels.None() && s.m.opts.Hub.Channel(req.Channel) == nil {
-		if wait := s.m.rates.newChannelWait(s.rateUse()); wait > 0 {
+	if s.m.senders != nil && s.m.opts.Hub.Channel(req.Channel) == nil {
+		if wait := s.m.senders.TakeChannel(s.sender()); wait > 0 {
+			s.m.opts.Metrics.Refused(newChannelsLimit)
 			s.refuse(req.Ref, newChannelError(&s.m.opts, req.Channel, wait))
 			return
 		}
-		s.countNewChannel()
 	}
 	recentOnly := s.permissions().recentOnly(req.Channel, req.After)
 	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)

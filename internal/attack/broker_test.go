@@ -40,6 +40,7 @@ times: {connect: 15s, slow: 6s, ping: 8s}
 namespaces:
   "hall:*": {subscribe: users, publish: users, presence: users, history: users}
   "chat:*": {subscribe: users, publish: grant, presence: grant, history: grant}
+  "open:*": {subscribe: anyone, publish: anyone}
   "inbox:{user}": {subscribe: named, publish: named, presence: named, history: named}
   "state:*":
     {subscribe: users, publish: users, history: users, state: users, fields: {"seat/{n}": {write: users, max: 60}, "x": {write: users}}}

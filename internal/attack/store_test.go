@@ -179,7 +179,7 @@ func freshChannels(t *testing.T, s *scenario) {
 		{`{"type":"publish","channel":"hall:%s-%d","data":1}`, "published"},
 		{`{"type":"subscribe","channel":"hall:%s-%d"}`, "subscribed"},
 	} {
-		a, codes := s.connectUser(t, endpoints[0], "explorer"), map[string]int{}
+		a, codes := s.connectUser(t, endpoints[0], "explorer-"+c.done), map[string]int{}
 		for i := range attempts {
 			a.send(fmt.Sprintf(c.request, c.done, i))
 			codes[a.reply()]++

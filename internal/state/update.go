@@ -43,6 +43,15 @@ type Update struct {
 	Limits
 }
 
+// Size returns the bytes of the data, names and values of the update.
+func (u *Update) Size() int {
+	n := len(u.Data)
+	for i := range u.Ops {
+		n += len(u.Ops[i].Field) + len(u.Ops[i].Value)
+	}
+	return n
+}
+
 // Limits bounds the state of a channel. Zero means no limit.
 type Limits struct {
 	Fields int           // most fields

@@ -1,0 +1,70 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"switchboard/broker/limit"
+	"switchboard/queue"
+)
+
+// newSenders returns the rates of what each user, or each address, stores.
+func newSenders(o Options) *limit.Senders {
+	rates := limit.SenderRates{Bytes: limit.PerHour(o.Limits.UserStored)}
+	if n := o.Limits.NewChannels; n > 0 {
+		rates.Channels = limit.New(float64(n)/60, max(n, o.Limits.Channels))
+	}
+	return limit.NewSenders(rates)
+}
+
+// sender returns the sender whose rates the client's messages count towards. It runs on the loop.
+func (s *Session) sender() limit.Sender {
+	if s.m.senders == nil {
+		return limit.Sender{}
+	}
+	if user := s.user(); user != "" {
+		return limit.SenderOf(user, "", nil)
+	}
+	return limit.SenderOf("", s.conn.RemoteAddr(), s.m.opts.Limits.Proxies)
+}
+
+// storeResult is the result of publishAs.
+type storeResult struct {
+	Published
+	limit string // the limit that refused the publish, for Metrics.Refused; "" for none
+}
+
+// publishAs stores a publish of that many bytes, unless the sender has stored too much or the
+// publish would create a channel too many. It runs in the pool.
+func (m *Manager) publishAs(ctx context.Context, sender limit.Sender, p Publication, bytes int) (storeResult, error) {
+	reserved, wait := m.senders.Reserve(sender, bytes)
+	if wait > 0 {
+		return storeResult{limit: "user_stored"}, rateLimited(wait,
+			"channel %s: more than %d bytes an hour stored by one user or address (limits.user_stored)", p.Channel, m.opts.Limits.UserStored)
+	}
+	p.ExistingOnly = reserved.ChannelWait > 0
+	r, err := m.opts.Publish(ctx, p)
+	stored := err == nil || errors.Is(err, queue.ErrNotReplicated)
+	m.senders.Settle(reserved, stored || queue.OutcomeUnknown(err), stored && r.New)
+	if errors.Is(err, queue.ErrNewChannel) {
+		return storeResult{limit: newChannelsLimit}, newChannelError(&m.opts, p.Channel, reserved.ChannelWait)
+	}
+	return storeResult{Published: r}, err
+}
+
+// newChannelsLimit names the limit of newChannelError.
+const newChannelsLimit = "new_channels"
+
+// newChannelError returns the refusal of a message that would create one channel too many. wait is
+// the time until the client may create a channel.
+func newChannelError(o *Options, channel string, wait time.Duration) error {
+	return rateLimited(wait, "channel %s: more than %d new channels a minute (limits.new_channels)", channel, o.Limits.NewChannels)
+}
+
+// countRefused counts the limit that refused a publish.
+func (s *Session) countRefused(r storeResult) {
+	if r.limit != "" {
+		s.m.opts.Metrics.Refused(r.limit)
+	}
+}
