@@ -87,7 +87,10 @@ func (s *Scenes) methods() map[string]session.Method {
 			}
 			return s.ListScenes(ctx, q.World, q.Status, q.Cursor, q.Limit)
 		}),
-		"scene.get": method(func(ctx context.Context, _ session.Caller, q sceneRequest) (*SceneView, error) {
+		"scene.get": method(func(ctx context.Context, c session.Caller, q sceneRequest) (*SceneView, error) {
+			if err := c.CheckRead(scenePrefix + q.Scene); err != nil {
+				return nil, err
+			}
 			v, err := s.PageScene(ctx, q.Scene, q.Cursor)
 			if err == nil && v.Status == Deleted {
 				return nil, notFound("scene", q.Scene)

@@ -1,6 +1,7 @@
 package scene_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -269,14 +270,19 @@ func TestDelete(t *testing.T) {
 	})
 }
 
-// TestReadByBackend: with BackendOnly, no client may follow a scene; by default users may.
+// TestReadByBackend: with BackendOnly, no client may follow or get a scene; by default users may.
 func TestReadByBackend(t *testing.T) {
 	for allowed, read := range map[bool]*namespace.Access{true: nil, false: new(namespace.BackendOnly)} {
 		eachWorld(t, func(o *scene.Options) { o.Read = read }, func(w *world) {
 			w.newScene("town")
-			_, err := w.play(0, "amy", "phone").Subscribe(w.Context(), clientscene.Channel("town"), client.SubscribeOptions{})
+			amy := w.play(0, "amy", "phone")
+			_, err := amy.Subscribe(w.Context(), clientscene.Channel("town"), client.SubscribeOptions{})
 			if (err == nil) != allowed {
 				w.Errorf("the subscription, allowed: %t: %v", allowed, err)
+			}
+			_, err = amy.Get(w.Context(), "town")
+			if refused, _ := errors.AsType[*client.Error](err); (err == nil) != allowed || !allowed && refused.Code != client.Forbidden {
+				w.Errorf("scene.get, allowed: %t: %v", allowed, err)
 			}
 		})
 	}
