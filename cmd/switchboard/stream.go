@@ -213,6 +213,9 @@ func (a *app) printMessage(kind, name string, m backend.Message) {
 		if a.screen.Terminal {
 			cells = append([]screen.Cell{{Text: clock(m.ID), Color: screen.Dim}}, cells...)
 		}
+		if m.Erased != 0 {
+			cells = append(cells, screen.Cell{Text: "erased", Color: screen.Red})
+		}
 		if m.By != "" {
 			cells = append(cells, screen.Cell{Text: "by " + m.By, Color: screen.Dim})
 		}
