@@ -3,14 +3,11 @@ package main
 import (
 	"encoding/json"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"switchboard/client"
 	"switchboard/client/backend"
-	"switchboard/cmd/internal/proctest"
-	"switchboard/internal/redistest"
 )
 
 // TestTop: a reading counts what happens between two samples.
@@ -50,19 +47,6 @@ func TestTop(t *testing.T) {
 		{line: "top --interval 1ms", code: exitUsage, want: "--interval"},
 		{line: "top --sort x", code: exitUsage, want: "--sort"},
 	})
-}
-
-// TestTopUnwell: an instance that does not answer needs attention, and --once says it.
-func TestTopUnwell(t *testing.T) {
-	server := redistest.Start(t)
-	environ := []string{"SWITCHBOARD_REDIS=" + server.URL(), "SWITCHBOARD_PEER_SECRET=0123456789abcdef0123456789abcdef"}
-	one, two := startBroker(t, environ), startBroker(t, environ)
-	eventually(t, "two servers", func() bool { return strings.Count(one.ok(t, "servers"), "\n") == 2 })
-	two.Signal(t, syscall.SIGSTOP)
-	r := proctest.Run(t, []string{"SWITCHBOARD_URL=" + one.url}, binary, "top", "--once", "--interval=100ms")
-	if r.Code != exitFailed || !strings.Contains(r.Stdout, "\tserver_silent\t") || !strings.Contains(r.Stderr, " server_silent\n") {
-		t.Errorf("%+v", r)
-	}
 }
 
 func TestReading(t *testing.T) {
