@@ -26,13 +26,7 @@ func (f *Facts) janitors() (found []Finding) {
 	if !f.Shared {
 		return nil // the broker has one inside
 	}
-	// The reports have times of the store's clock. So does the latest heartbeat of a server.
-	var now time.Time
-	for _, s := range f.Servers {
-		if s.LastActive.After(now) {
-			now = s.LastActive
-		}
-	}
+	now := f.latestHeartbeat() // the reports have times of the store's clock, too
 	working, sending := 0, 0
 	for _, j := range f.Janitors {
 		age := now.Sub(j.Seen)

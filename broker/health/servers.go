@@ -33,14 +33,7 @@ func (f *Facts) servers() (found []Finding) {
 			Remedy:  "Start a broker in its place. A running janitor removes the rest within some 16 s.",
 		})
 	}
-	// Heartbeats are compared with each other, since the clocks of the store and of this server
-	// differ.
-	var latest time.Time
-	for _, s := range f.Servers {
-		if s.LastActive.After(latest) {
-			latest = s.LastActive
-		}
-	}
+	latest := f.latestHeartbeat()
 	for _, s := range f.Servers {
 		if late := latest.Sub(s.LastActive); late > f.Lease/2 {
 			found = append(found, Finding{
@@ -58,6 +51,17 @@ func (f *Facts) servers() (found []Finding) {
 		})
 	}
 	return found
+}
+
+// latestHeartbeat returns the latest heartbeat of a server. It is about the present time on the
+// clock of the store, which differs from that of this server.
+func (f *Facts) latestHeartbeat() (latest time.Time) {
+	for _, s := range f.Servers {
+		if s.LastActive.After(latest) {
+			latest = s.LastActive
+		}
+	}
+	return latest
 }
 
 func (f *Facts) listed(id string) bool { return slices.Contains(f.Listed, id) }
