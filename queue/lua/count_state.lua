@@ -18,20 +18,8 @@
 --         next field ends that is not due, or 0; the number of fields that are due; the counts
 -- cost O(log n) for each group and field, O(fields that are due)
 
-local call, format = redis.call, string.format
 local now = call('TIME')
 local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[1]))
-
-local function last_id(messages, last)
-	local newest = call('ZREVRANGE', messages, '0', '0', 'WITHSCORES')[2]
-	if not newest or newest == last then
-		return last or '0'
-	end
-	if tonumber(newest) > 9007199254740991 then -- not an id
-		newest = call('ZRANGE', messages, '9007199254740991', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-	end
-	return format('%d', math.max(tonumber(last or 0), math.floor(tonumber(newest or 0))))
-end
 
 local function begins(text, prefix)
 	return string.sub(text, 1, #prefix) == prefix

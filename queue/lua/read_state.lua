@@ -17,21 +17,9 @@
 --         for never, 0 without fields, more 0 or 1
 -- cost O(log n + fields) for each channel
 
-local call, format = redis.call, string.format
 local max_total, total = tonumber(ARGV[1]), 0
 local now = call('TIME')
 local ms = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(ARGV[2]))
-
-local function last_id(messages, last)
-	local newest = call('ZREVRANGE', messages, '0', '0', 'WITHSCORES')[2]
-	if not newest or newest == last then
-		return last or '0'
-	end
-	if tonumber(newest) > 9007199254740991 then -- not an id
-		newest = call('ZRANGE', messages, '9007199254740991', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-	end
-	return format('%d', math.max(tonumber(last or 0), math.floor(tonumber(newest or 0))))
-end
 
 -- Returns the length of the value, or nil for a field that is due.
 local function live_size(record)
