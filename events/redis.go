@@ -21,9 +21,9 @@ var (
 	takeScript        = redispipe.MustScript(luaFiles, "take")
 	sentScript        = redispipe.MustScript(luaFiles, "sent")
 	deadLetterScript  = redispipe.MustScript(luaFiles, "dead_letter")
-	requeueScript     = redispipe.MustScript(luaFiles, "requeue")
+	requeueScript     = redispipe.MustScript(luaFiles, "requeue", "append_letter")
 	backlogScript     = redispipe.MustScript(luaFiles, "backlog")
-	takeLetterScript  = redispipe.MustScript(luaFiles, "take_letter")
+	takeLetterScript  = redispipe.MustScript(luaFiles, "take_letter", "append_letter")
 
 	scheduleFieldsScript = redispipe.MustScript(luaFiles, "schedule_fields")
 	settleFieldsScript   = redispipe.MustScript(luaFiles, "settle_fields", "append_event")

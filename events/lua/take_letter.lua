@@ -11,7 +11,6 @@
 -- returns 1; 0 if there is no such letter; -1 if the outbox has no room for the event
 -- cost O(dead letters)
 
-local call = redis.call
 local start, found = '{"id":"' .. ARGV[1] .. '",', nil
 for from = 0, call('LLEN', KEYS[2]) - 1, 16 do
 	for _, letter in ipairs(call('LRANGE', KEYS[2], from, from + 15)) do
@@ -28,23 +27,8 @@ end
 if not found then
 	return 0
 end
-if ARGV[2] == '1' then
-	local length, bytes = call('LLEN', KEYS[1]), 0
-	if length > 0 then
-		bytes = tonumber(call('HGET', KEYS[3], 'out_bytes') or 0)
-	end
-	if length >= tonumber(ARGV[3]) or length > 0 and bytes + #found > tonumber(ARGV[4]) then
-		return -1
-	end
-	local now = call('TIME')
-	local ms = now[1] * 1000 + math.floor(now[2] / 1000)
-	-- A sequence number is at least 4096 × the time in ms since 2020-01-01 UTC (1577836800000).
-	local seq = math.max((ms - 1577836800000) * 4096, tonumber(call('HGET', KEYS[3], 'last') or 0) + 1)
-	local event = string.format('%d', seq) .. string.match(found, '^%a+:%d+(:.*)$')
-	call('RPUSH', KEYS[1], event)
-	call('HSET', KEYS[3], 'last', string.format('%d', seq), 'out_bytes', bytes + #event)
-	call('PEXPIRE', KEYS[1], ARGV[5])
-	call('PEXPIRE', KEYS[3], ARGV[5])
+if ARGV[2] == '1' and not append_letter(KEYS[1], KEYS[3], found, tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]) then
+	return -1
 end
 call('LREM', KEYS[2], 1, found)
 call('HINCRBY', KEYS[3], 'dead_bytes', -#found)
