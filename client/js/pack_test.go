@@ -1,7 +1,6 @@
 package js_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -9,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/broker"
-	"switchboard/queue"
-	"switchboard/registry"
+	"switchboard/kit/kittest"
 )
 
 // The programs of the empty project. Each one connects, publishes and receives.
@@ -107,7 +104,7 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSourceMaps(t, filepath.Join(app, "node_modules", "switchboard-client"))
-	url := startBroker(t)
+	url := "http://" + kittest.NewMemory().Start(t, nil).HTTP
 	for name, program := range programs {
 		write(t, filepath.Join(app, name), program+run)
 		for _, maps := range []string{"--no-enable-source-maps", "--enable-source-maps"} {
@@ -148,39 +145,6 @@ func checkSourceMaps(t *testing.T, dir string) {
 			}
 		}
 	}
-}
-
-// startBroker runs a broker in memory until the end of the test, and returns its URL.
-func startBroker(t *testing.T) string {
-	t.Helper()
-	members := registry.NewMemory(registry.Options{})
-	b, err := broker.New(broker.Options{
-		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "off"},
-		Store: broker.StoreOptions{
-			Registry: members,
-			Queue: queue.NewMemory(queue.Options{}, func(channel string) []string {
-				servers, _ := members.ChannelServers(context.Background(), channel)
-				return servers
-			}),
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	addrs, err := b.Addrs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "http://" + addrs.HTTP
 }
 
 // command runs a command in a directory and returns what it prints.

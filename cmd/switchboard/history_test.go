@@ -77,7 +77,7 @@ func TestDisconnect(t *testing.T) {
 			}
 		}}, "news")
 	}
-	if out := b.ok(t, "disconnect", "alice", "nobody"); out != "alice\t1 connection closed\nnobody\t0 connections closed\n" {
+	if out := b.ok(t, "disconnect", "alice", "absent"); out != "alice\t1 connection closed\nabsent\t0 connections closed\n" {
 		t.Errorf("%q", out)
 	}
 	if s := <-ended; !s.Final {

@@ -21,8 +21,7 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/broker/namespace"
 	"switchboard/internal/textconn"
-	"switchboard/queue"
-	"switchboard/registry"
+	"switchboard/kit/kittest"
 )
 
 const (
@@ -88,35 +87,10 @@ func startBroker(t *testing.T) broker.Addrs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	members := registry.NewMemory(registry.Options{})
-	b, err := broker.New(broker.Options{
-		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "127.0.0.1:0"},
-		Access: broker.AccessOptions{Keys: keys, Tokens: tokens, Namespaces: namespaces},
-		Store: broker.StoreOptions{
-			Registry: members,
-			Queue: queue.NewMemory(queue.Options{}, func(channel string) []string {
-				servers, _ := members.ChannelServers(context.Background(), channel)
-				return servers
-			}),
-		},
+	b := kittest.NewMemory().Start(t, func(o *broker.Options) {
+		o.Access = broker.AccessOptions{Keys: keys, Tokens: tokens, Namespaces: namespaces}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	addrs, err := b.Addrs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addrs
+	return b.Addrs
 }
 
 // A flaky proxy loses the first answer of the broker, and refuses the second call.
