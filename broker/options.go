@@ -220,6 +220,9 @@ type RequestOptions struct {
 	From namespace.Access
 	// Rate is the maximum number of requests a second from a connection. Zero means unlimited.
 	Rate int
+	// Share is the maximum number of requests of one user, or of one address for clients without a
+	// user, that wait for the answer of the Backend. Zero means a quarter of Backend.Concurrency.
+	Share int
 	// Backend is the URL that answers requests. Its Agent and MaxAnswer are not used. Zero means the
 	// qq_{N} lists.
 	Backend hook.RequestOptions

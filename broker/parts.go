@@ -147,7 +147,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 	}
 	switch {
 	case b.requests != nil:
-		s.Requests.Ask, s.Requests.Pool = b.requests.ask, b.requests.pool
+		s.Requests.Ask, s.Requests.Pool, s.Requests.Share = b.requests.ask, b.requests.pool, b.requests.share
 	case o.Store.Shared:
 		s.Requests.Queues = o.Requests.Queues
 	}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 // requestCalls sends the requests of clients to the backend's URL. A nil *requestCalls has none.
 type requestCalls struct {
 	requests *hook.Requests
+	share    int        // the most requests of one sender that wait
 	pool     *work.Pool // a separate pool: a backend that hangs must block neither store calls nor hooks
 	outcomes *prometheus.CounterVec
 	log      zerolog.Logger
@@ -34,7 +36,8 @@ func newRequestCalls(o Options, outcomes *prometheus.CounterVec) (*requestCalls,
 	if err != nil {
 		return nil, err
 	}
-	return &requestCalls{requests: requests, pool: work.New(requests.Concurrency()), outcomes: outcomes, log: o.Logger}, nil
+	share := cmp.Or(o.Requests.Share, max(1, requests.Concurrency()/4))
+	return &requestCalls{requests: requests, share: share, pool: work.New(requests.Concurrency()), outcomes: outcomes, log: o.Logger}, nil
 }
 
 // ask implements session.Requests.Ask.

@@ -21,7 +21,7 @@ func (o Options) Validate() error {
 	l := o.Limits
 	smallest := min(l.Connections, l.MessageBytes, l.Channels, l.LargeChannel, l.MessageRate, l.ByteRate, l.NewChannels, l.UserStored,
 		l.PushRate, l.AddressConnections, l.AddressRate, l.Batch, l.Targets,
-		l.Fields, l.StateBytes, l.FieldBytes, l.Operations, l.OwnedFields, o.Requests.Queues, o.Requests.Rate)
+		l.Fields, l.StateBytes, l.FieldBytes, l.Operations, l.OwnedFields, o.Requests.Queues, o.Requests.Rate, o.Requests.Share)
 	if smallest < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))
 	}

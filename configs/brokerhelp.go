@@ -99,6 +99,7 @@ with one HTTP call. Without --redis the broker is a single instance and stores a
 			{key: "requests.secrets_file", text: "a file with one per line instead; # begins a comment"},
 			{key: "requests.timeout", text: "deadline for the answer"},
 			{key: "requests.concurrency", text: "maximum number of calls at once"},
+			{key: "requests.share", text: "requests of one user that wait for the answer of requests.url, on this instance; for\nclients without a user, requests of one address", unset: "default a quarter of requests.concurrency"},
 			{key: "requests.rate", allowZero: true, text: "requests a second from one connection, with bursts of four seconds' worth; 0 for no\nlimit"},
 			{key: "fast_push", text: "read the pushes after the first one on a connection without net/http, at half the\ncost; net/http always serves all other calls"},
 			{key: "compression", text: "negotiate permessage-deflate on /ws; this costs memory for each connection", unset: "default no"},

@@ -23,6 +23,7 @@ type Requests struct {
 	SecretsFile string        `setting:"secrets_file"`
 	Timeout     time.Duration `setting:"timeout"`
 	Concurrency int           `setting:"concurrency"`
+	Share       int           `setting:"share"` // zero for a quarter of Concurrency
 }
 
 func defaultRequests() Requests {
@@ -44,7 +45,7 @@ func (r Requests) options() (broker.RequestOptions, error) {
 	}
 	secrets, err := secretsOf("requests.secrets", r.Secrets, r.SecretsFile, backend.CheckSecret)
 	return broker.RequestOptions{
-		Queues: r.Queues, From: from, Rate: r.Rate,
+		Queues: r.Queues, From: from, Rate: r.Rate, Share: r.Share,
 		Backend: hook.RequestOptions{URL: string(r.URL), Secrets: secrets, Timeout: r.Timeout, Concurrency: r.Concurrency},
 	}, err
 }

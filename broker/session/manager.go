@@ -21,6 +21,7 @@ type Manager struct {
 	opts    Options
 	shards  []*shard // by loop.Index
 	rates   rates
+	asks    *limit.Shares                     // requests that wait for the backend's URL, by sender; nil without a limit
 	senders *limit.Senders                    // nil without limits of what is stored
 	limits  wire.Limits                       // what `connected` says
 	ticks   struct{ connect, backlog uint32 } // Timing.Connect and Timing.Backlog, in ticks
@@ -47,6 +48,7 @@ type Manager struct {
 func New(opts Options) *Manager {
 	m := &Manager{opts: opts.withDefaults(), clients: newLocalClients()}
 	m.rates, m.senders = newRates(m.opts), newSenders(m.opts)
+	m.asks = limit.NewShares(m.opts.Requests.Share)
 	m.limits = wire.Limits{
 		Message: m.opts.Limits.Message, Channels: m.opts.Limits.Channels,
 		MessageRate: m.opts.Limits.MessageRate, ByteRate: m.opts.Limits.ByteRate, RequestRate: m.opts.Requests.Rate,

@@ -140,6 +140,9 @@ type Requests struct {
 	// Pool runs Ask. It is not Options.Pool: a backend that hangs must not occupy the workers of
 	// other clients' store calls. It is required with Ask.
 	Pool *work.Pool
+	// Share is the most requests of one limit.Sender that wait for Ask, on all its connections. Zero
+	// means no limit.
+	Share int
 	// Queues is the number of qq_{N} lists. Zero refuses all requests, unless there is Ask.
 	Queues int
 	// From says which clients may send requests. Zero means none.

@@ -18,9 +18,10 @@ func newSenders(o Options) *limit.Senders {
 	return limit.NewSenders(rates)
 }
 
-// sender returns the sender whose rates the client's messages count towards. It runs on the loop.
+// sender returns the sender whose rates and shares the client's messages count towards. It runs on
+// the loop.
 func (s *Session) sender() limit.Sender {
-	if s.m.senders == nil {
+	if s.m.senders == nil && s.m.asks == nil {
 		return limit.Sender{}
 	}
 	if user := s.user(); user != "" {
