@@ -40,7 +40,7 @@ var kitGroup = group{"The kit (docs/kit.md)", []spec{
 	kitSection[board.Options]("kit.boards", "leaderboards: {boards: {NAME or PREFIX*: {order: desc or asc, mode: best or set or add,\nentries: N, season: CRON, keep: N, read: WHO, submit: true, life: DURATION}},\noperation_ttl: DURATION, per_user: N}"),
 	kitSection[Accounts]("kit.accounts", "accounts: {signing_key: SECRET, signing_key_file: PATH, redis: URL, issuer: TEXT,\naudience: TEXT, token_life: DURATION, renewal_life: DURATION, guest_life: DURATION,\naccount_life: DURATION, logins: N, guests: true, min_password: BYTES, iterations: N,\nformer_iterations: N, name_rate: N, address_rate: N, register_rate: N, call_rate: N,\ndurable: true}. The key is by default the first secret of auth.hs256_secret"),
 	kitSection[account.SessionOptions]("kit.sessions", "a document for each user: {ttl: DURATION, durable: true}"),
-	kitSection[scene.Options]("kit.scenes", "avatars and scenes: {capacity: N, per_user: N, read: WHO, publish: WHO, presence: WHO,\nfields: [NAME, ...], field_bytes: BYTES}"),
+	kitSection[scene.Options]("kit.scenes", "avatars and scenes: {capacity: N, per_user: N, read: WHO, publish: WHO, presence: WHO,\ndeleted_life: DURATION, fields: [NAME, ...], field_bytes: BYTES}"),
 }}
 
 // kitSection returns the setting of a system, whose options are a T.

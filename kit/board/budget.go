@@ -13,21 +13,23 @@ import (
 
 // newBudget returns the budget of the boards that users begin.
 func (b *Boards) newBudget() *budget.Budget {
-	return &budget.Budget{
-		Store: b.opts.Budget, Kind: "boards", Setting: "kit.boards.per_user", Most: b.opts.PerUser,
-		Ended: func(ctx context.Context, _ string, names []string) (ended []string, err error) {
-			for _, name := range names {
-				has, err := b.hasPlayers(ctx, name, b.opts.now())
-				if err != nil {
-					return nil, err
-				}
-				if !has {
-					ended = append(ended, name)
-				}
-			}
-			return ended, nil
-		},
+	return budget.New(budget.Options{
+		Store: b.opts.Budget, Kind: "boards", Setting: "kit.boards.per_user", Most: b.opts.PerUser, Ended: b.endedOf,
+	})
+}
+
+// endedOf returns those of the boards that have no players.
+func (b *Boards) endedOf(ctx context.Context, _ string, names []string) (ended []string, err error) {
+	for _, name := range names {
+		has, err := b.hasPlayers(ctx, name, b.opts.now())
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			ended = append(ended, name)
+		}
 	}
+	return ended, nil
 }
 
 // charge charges a board of a pattern to the user that submits its first score. Boards that are

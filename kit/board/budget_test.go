@@ -78,7 +78,7 @@ func TestUsersBeginFewBoards(t *testing.T) {
 			}
 			return len(fields) == 0
 		})
-		gone, err := boards.budget.Ended(t.Context(), "amy", []string{"level-1", "level-4", "fixed"})
+		gone, err := boards.endedOf(t.Context(), "amy", []string{"level-1", "level-4", "fixed"})
 		if err != nil || len(gone) != 2 {
 			t.Errorf("the ended boards are %v, %v", gone, err)
 		}

@@ -3,8 +3,6 @@ package board
 import (
 	"context"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"switchboard/broker"
 	"switchboard/broker/api"
 	"switchboard/broker/namespace"
@@ -26,7 +24,7 @@ func (b *Boards) Extension() broker.Extension {
 	return broker.Extension{
 		Name:    "boards",
 		Run:     b.Run,
-		Metrics: []prometheus.Collector{b.results},
+		Metrics: append(b.budget.Metrics(), b.results),
 		Calls: []api.Call{
 			{Pattern: "GET /v1/boards", Scope: api.ScopeRead, Query: []string{"cursor", "limit"}, Handle: b.getList},
 			{Pattern: "POST /v1/boards/{board}/scores", Scope: api.ScopePush, Body: true, Handle: b.postScore},

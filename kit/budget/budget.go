@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"switchboard/internal/wire"
 )
 
-// Budget is how many objects of a kind each user may have.
-type Budget struct {
+// Options configures a [Budget].
+type Options struct {
 	// Store is required.
 	Store Store
 	// Kind names the objects in keys and errors, such as rooms.
@@ -21,7 +23,27 @@ type Budget struct {
 	Most int
 	// Ended returns those of the objects that do not exist, or do not belong to the owner any more.
 	Ended func(ctx context.Context, owner string, objects []string) ([]string, error)
+	// Endless means that the objects do not end by themselves. Their charges stay with them, and not
+	// only for 30 days.
+	Endless bool
 }
+
+// Budget is how many objects of a kind each user may have.
+type Budget struct {
+	opts    Options
+	refused prometheus.Counter
+}
+
+// New returns a budget.
+func New(o Options) *Budget {
+	return &Budget{o, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "switchboard_budget_refusals_total", ConstLabels: prometheus.Labels{"kind": o.Kind},
+		Help: "Objects that were refused because their user has the most, by kind: rooms, boards or avatars.",
+	})}
+}
+
+// Metrics returns the metrics of the budget.
+func (b *Budget) Metrics() []prometheus.Collector { return []prometheus.Collector{b.refused} }
 
 // settle is how long the creation of an object may take after the charge.
 const settle = 30 * time.Second
@@ -33,27 +55,36 @@ var ErrSpent = errors.New("the budget is spent")
 // not charged before: if it is not stored then, Return must follow. The error is ErrSpent with the
 // code full if the owner has the most objects.
 func (b *Budget) Charge(ctx context.Context, owner, object string) (fresh bool, err error) {
-	got, err := b.Store.charge(ctx, owner, b.Kind, object, b.Most)
+	got, err := b.charge(ctx, owner, object)
 	if err == nil && got == spent {
 		if err = b.returnEnded(ctx, owner); err == nil {
-			got, err = b.Store.charge(ctx, owner, b.Kind, object, b.Most)
+			got, err = b.charge(ctx, owner, object)
 		}
 	}
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("charge %s of a user: %w", b.Kind, err)
+		return false, fmt.Errorf("charge %s of a user: %w", b.opts.Kind, err)
 	case got == spent:
-		refusal := wire.Errorf(wire.Full, "user %s has %d %s, that is all (%s); one must end before the next", owner, b.Most, b.Kind, b.Setting)
-		return false, fmt.Errorf("%w: %w", ErrSpent, &wire.DetailedError{Err: refusal, Data: map[string]int{"max": b.Most}})
+		b.refused.Inc()
+		refusal := wire.Errorf(wire.Full, "user %s has %d %s, that is all (%s); one must end before the next", owner, b.opts.Most, b.opts.Kind, b.opts.Setting)
+		return false, fmt.Errorf("%w: %w", ErrSpent, &wire.DetailedError{Err: refusal, Data: map[string]int{"max": b.opts.Most}})
 	}
 	return got == added, nil
+}
+
+func (b *Budget) charge(ctx context.Context, owner, object string) (outcome, error) {
+	ttl := keep
+	if b.opts.Endless {
+		ttl = 0
+	}
+	return b.opts.Store.charge(ctx, owner, b.opts.Kind, object, b.opts.Most, ttl)
 }
 
 // Return returns an object that has ended to the budget of its owner. An object that is not
 // returned is found when the budget is spent.
 func (b *Budget) Return(ctx context.Context, owner, object string) error {
-	if err := b.Store.release(ctx, owner, b.Kind, object); err != nil {
-		return fmt.Errorf("return %s to the budget of a user: %w", b.Kind, err)
+	if err := b.opts.Store.release(ctx, owner, b.opts.Kind, object); err != nil {
+		return fmt.Errorf("return %s to the budget of a user: %w", b.opts.Kind, err)
 	}
 	return nil
 }
@@ -61,13 +92,13 @@ func (b *Budget) Return(ctx context.Context, owner, object string) error {
 // returnEnded returns the objects of an owner that have ended. Those that were charged a moment ago
 // may not be stored yet.
 func (b *Budget) returnEnded(ctx context.Context, owner string) error {
-	objects, err := b.Store.charged(ctx, owner, b.Kind, settle)
+	objects, err := b.opts.Store.charged(ctx, owner, b.opts.Kind, settle)
 	if err != nil || len(objects) == 0 {
 		return err
 	}
-	ended, err := b.Ended(ctx, owner, objects)
+	ended, err := b.opts.Ended(ctx, owner, objects)
 	if err != nil || len(ended) == 0 {
 		return err
 	}
-	return b.Store.release(ctx, owner, b.Kind, ended...)
+	return b.opts.Store.release(ctx, owner, b.opts.Kind, ended...)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/internal/redispipe"
@@ -44,9 +45,9 @@ func eachStore(t *testing.T, test func(t *testing.T, s Store)) {
 func TestBudget(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		ctx := t.Context()
-		b := &Budget{Store: s, Kind: "rooms", Setting: "kit.rooms.per_user", Most: 5, Ended: func(context.Context, string, []string) ([]string, error) {
+		b := New(Options{Store: s, Kind: "rooms", Setting: "kit.rooms.per_user", Most: 5, Ended: func(context.Context, string, []string) ([]string, error) {
 			return nil, nil
-		}}
+		}})
 		var added atomic.Int32
 		var all sync.WaitGroup
 		for i := range 20 {
@@ -91,10 +92,10 @@ func TestBudget(t *testing.T) {
 func TestEndedObjectsAreReturned(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		asked := []string{}
-		b := &Budget{Store: s, Kind: "rooms", Most: 2, Ended: func(_ context.Context, owner string, objects []string) ([]string, error) {
+		b := New(Options{Store: s, Kind: "rooms", Most: 2, Ended: func(_ context.Context, owner string, objects []string) ([]string, error) {
 			asked = append(asked, objects...)
 			return []string{"a"}, nil
-		}}
+		}})
 		for _, id := range []string{"a", "b"} {
 			if _, err := b.Charge(t.Context(), "amy", id); err != nil {
 				t.Fatal(err)
@@ -138,4 +139,37 @@ func age(t *testing.T, s Store, owner, kind string) {
 			}
 		}
 	}
+}
+
+// TestEndless checks that the charges of objects that do not end have no TTL, also if an earlier
+// charge gave them one, and that refusals are counted.
+func TestEndless(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		o := Options{Store: s, Kind: "avatars", Most: 2, Ended: func(context.Context, string, []string) ([]string, error) { return nil, nil }}
+		if _, err := New(o).Charge(t.Context(), "amy", "a"); err != nil {
+			t.Fatal(err)
+		}
+		o.Endless = true
+		b := New(o)
+		for i, object := range []string{"b", "b", "c", "c"} {
+			if _, err := b.Charge(t.Context(), "amy", object); (err == nil) != (i < 2) {
+				t.Errorf("%s: %v", object, err)
+			}
+		}
+		metrics := prometheus.NewRegistry()
+		metrics.MustRegister(b.Metrics()...)
+		families, err := metrics.Gather()
+		if err != nil || len(families) != 1 || families[0].GetMetric()[0].GetCounter().GetValue() != 2 {
+			t.Errorf("the refusals were counted as %v, %v", families, err)
+		}
+		r, ok := s.(*Redis)
+		if !ok {
+			return
+		}
+		for _, client := range []redis.UniversalClient{single.Client(t), cluster.Client(t)} {
+			if left := client.PTTL(t.Context(), r.prefix+"bu_{amy}:avatars").Val(); left > 0 {
+				t.Errorf("the key has a TTL of %v", left)
+			}
+		}
+	})
 }

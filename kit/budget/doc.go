@@ -9,5 +9,6 @@
 //
 //	bu_{OWNER}:KIND  ZSET  ids of objects, by the time of the charge, Unix ms
 //
-// A key has at most Budget.Most ids, and a TTL of 30 days after the last charge.
+// A key has at most Options.Most ids. It has a TTL of 30 days after the last charge, unless the
+// objects do not end by themselves.
 package budget

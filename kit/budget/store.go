@@ -12,8 +12,9 @@ import (
 
 // Store stores which objects are charged to which owner. [Redis] and [Memory] implement it.
 type Store interface {
-	// charge charges an object, unless the owner has the most objects. It may be charged already.
-	charge(ctx context.Context, owner, kind, object string, most int) (outcome, error)
+	// charge charges an object, unless the owner has the most objects. It may be charged already. ttl
+	// is how long the record of the owner is kept; 0 means until it is empty.
+	charge(ctx context.Context, owner, kind, object string, most int, ttl time.Duration) (outcome, error)
 	// charged returns the objects that were charged at least age ago.
 	charged(ctx context.Context, owner, kind string, age time.Duration) ([]string, error)
 	// release returns objects to the budget.
@@ -29,7 +30,7 @@ const (
 	added outcome = 1
 )
 
-// keep is how long the record of an owner is kept after the last charge.
+// keep is how long the record of an owner is kept after the last charge, unless Options.Endless.
 const keep = 30 * 24 * time.Hour
 
 //go:embed lua/*.lua
@@ -60,8 +61,8 @@ func (r *Redis) eval(ctx context.Context, script *redispipe.Script, owner, kind 
 	return r.pipe.Eval(ctx, script, []string{r.prefix + "bu_{" + owner + "}:" + kind}, args...)
 }
 
-func (r *Redis) charge(ctx context.Context, owner, kind, object string, most int) (outcome, error) {
-	reply, err := r.eval(ctx, chargeScript, owner, kind, object, most, keep.Milliseconds())
+func (r *Redis) charge(ctx context.Context, owner, kind, object string, most int, ttl time.Duration) (outcome, error) {
+	reply, err := r.eval(ctx, chargeScript, owner, kind, object, most, ttl.Milliseconds())
 	if err != nil {
 		return 0, err
 	}
@@ -106,7 +107,7 @@ type account struct{ owner, kind string }
 // NewMemory returns an empty store.
 func NewMemory() *Memory { return &Memory{lists: map[account]map[string]time.Time{}} }
 
-func (m *Memory) charge(_ context.Context, owner, kind, object string, most int) (outcome, error) {
+func (m *Memory) charge(_ context.Context, owner, kind, object string, most int, _ time.Duration) (outcome, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := m.lists[account{owner, kind}]

@@ -17,10 +17,6 @@ type Index interface {
 	// Put stores cards. A card is ignored if the stored one has a higher version, or if the id was
 	// removed with a higher version within TombstoneAge.
 	Put(ctx context.Context, cards ...Card) error
-	// PutWithin stores the card of a new document if a list has fewer than most cards, and reports
-	// whether it did. So documents that are made at once do not exceed a limit. It does not if the id
-	// has a card, or was removed within TombstoneAge.
-	PutWithin(ctx context.Context, c Card, list string, most int) (stored bool, err error)
 	// Get returns the cards with the ids, in their order. An unknown id has a zero Card.
 	Get(ctx context.Context, ids ...string) ([]Card, error)
 	// Versions returns the versions of the cards with the ids, in their order. It costs less than Get.

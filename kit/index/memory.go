@@ -59,22 +59,6 @@ func (m *Memory) Put(_ context.Context, cards ...Card) error {
 	return nil
 }
 
-// PutWithin implements Index.
-func (m *Memory) PutWithin(_ context.Context, c Card, list string, most int) (stored bool, err error) {
-	if err := c.check(); err != nil {
-		return false, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, exists := m.cards[c.ID]
-	_, existed := m.removed[c.ID]
-	if tree := m.lists[list]; exists || existed || tree != nil && tree.Len() >= most {
-		return false, nil
-	}
-	m.putLocked(c)
-	return true, nil
-}
-
 func (m *Memory) putLocked(c Card) {
 	old := m.cards[c.ID]
 	if c.Version < max(old.Version, m.removed[c.ID].version) {

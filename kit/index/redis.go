@@ -17,7 +17,6 @@ var luaFiles embed.FS
 
 var (
 	putScript      = redispipe.MustScript(luaFiles, "put", "reservations")
-	withinScript   = redispipe.MustScript(luaFiles, "put_within")
 	getScript      = redispipe.MustScript(luaFiles, "get")
 	versionsScript = redispipe.MustScript(luaFiles, "versions")
 	listScript     = redispipe.MustScript(luaFiles, "list")
@@ -73,15 +72,6 @@ func (c *Card) lines() string {
 	}
 	slices.Sort(lists)
 	return strings.Join(lists, "\n")
-}
-
-// PutWithin implements Index.
-func (r *Redis) PutWithin(ctx context.Context, c Card, list string, most int) (stored bool, err error) {
-	if err := c.check(); err != nil {
-		return false, err
-	}
-	reply, err := r.pipe.Eval(ctx, withinScript, []string{r.cards, r.lists}, c.ID, c.Version, c.lines(), c.Data, list, most)
-	return reply == int64(1), err
 }
 
 // Get implements Index.

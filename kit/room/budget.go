@@ -9,7 +9,7 @@ import (
 // newBudget returns the budget of the rooms that users make. A room is charged to its user until
 // it ends, also if the user leaves it.
 func (r *Rooms) newBudget() *budget.Budget {
-	return &budget.Budget{
+	return budget.New(budget.Options{
 		Store: r.opts.Budget, Kind: "rooms", Setting: "kit.rooms.per_user", Most: r.opts.PerUser,
 		Ended: func(ctx context.Context, user string, ids []string) (ended []string, err error) {
 			rooms, err := r.read(ctx, ids...)
@@ -23,7 +23,7 @@ func (r *Rooms) newBudget() *budget.Budget {
 			}
 			return ended, nil
 		},
-	}
+	})
 }
 
 // isCharged reports whether the rooms that the actor makes are charged to its user.

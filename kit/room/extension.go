@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"switchboard/broker"
 	"switchboard/broker/namespace"
 )
@@ -21,7 +19,7 @@ func (r *Rooms) Extension() broker.Extension {
 	maps.Copy(methods, r.listMethods())
 	return broker.Extension{
 		Name: "rooms", Methods: methods, ClientCalls: r.clientCalls(), Calls: append(r.calls(), r.listCalls()...),
-		Channels: append(r.channels(), lobbyKind()), Run: r.Run, Metrics: []prometheus.Collector{r.newCollector()},
+		Channels: append(r.channels(), lobbyKind()), Run: r.Run, Metrics: append(r.budget.Metrics(), r.newCollector()),
 	}
 }
 

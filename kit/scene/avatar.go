@@ -89,14 +89,14 @@ func (s *Scenes) CreateAvatar(ctx context.Context, n NewAvatar) (*Avatar, error)
 	if err := n.check(); err != nil {
 		return nil, err
 	}
-	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
-		return nil, err
-	}
 	return s.createAvatar(ctx, n)
 }
 
-// createAvatar writes the record of an avatar that is due, and its card.
+// createAvatar creates an avatar that has been checked.
 func (s *Scenes) createAvatar(ctx context.Context, n NewAvatar) (*Avatar, error) {
+	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
+		return nil, err
+	}
 	r := avatarRecord{
 		Format: formatVersion, User: n.User, Name: n.Name, Figure: n.Figure, Status: Open, Data: n.Data, Created: now(),
 	}
@@ -219,9 +219,9 @@ func (p *AvatarPatch) apply(r *avatarRecord) error {
 }
 
 // PatchAvatar changes an avatar. If user is not nil, it must be the avatar's user, and the avatar
-// must not be deleted.
+// must not be deleted. A deleted avatar ends after Options.DeletedLife.
 func (s *Scenes) PatchAvatar(ctx context.Context, id string, user *string, p AvatarPatch) (*Avatar, error) {
-	return s.changeAvatar(ctx, id, user, func(a *storedAvatar, r *avatarRecord) error {
+	a, err := s.changeAvatar(ctx, id, user, func(a *storedAvatar, r *avatarRecord) error {
 		if p.Version != nil && *p.Version != a.id {
 			return conflict(a.show(), "avatar %s has version %d", id, a.id)
 		}
@@ -233,6 +233,14 @@ func (s *Scenes) PatchAvatar(ctx context.Context, id string, user *string, p Ava
 		}
 		return nil
 	})
+	if err != nil || a.Status != Deleted {
+		return a, err
+	}
+	s.uncharge(ctx, a)
+	if err := s.endDeleted(ctx, a.User); err != nil {
+		s.log.Warn().Err(err).Str("user", a.User).Msg("deleted avatars end later")
+	}
+	return a, nil
 }
 
 // DeleteAvatar marks an avatar as deleted, and takes it out of its scene.

@@ -51,6 +51,7 @@ func openWorld(t *testing.T, s kittest.Store, change func(*scene.Options)) *worl
 		w.opts.Avatars = index.NewRedis(s.Pipe, s.Prefix, "avatars")
 		w.opts.Scenes = index.NewRedis(s.Pipe, s.Prefix, "scenes")
 	}
+	w.opts.Budget = s.Budgets()
 	if change != nil {
 		change(&w.opts)
 	}

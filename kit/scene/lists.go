@@ -13,7 +13,8 @@ import (
 // allScenes is the list of all scenes, also of the deleted ones.
 const allScenes = "all"
 
-// takenVersion is the version of the card of an avatar whose record is still to be written.
+// takenVersion is the version of the card that earlier releases have stored before the record of an
+// avatar.
 const takenVersion = 1
 
 // The lists of avatars and scenes. A deleted one is in the list with the prefix deleted: instead.

@@ -7,7 +7,6 @@ import (
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
 	"switchboard/kit"
-	"switchboard/kit/index"
 )
 
 // The data of the methods. There is no user: that is the user of the connection.
@@ -108,35 +107,6 @@ func method[Q, A any](run func(context.Context, session.Caller, Q) (*A, error)) 
 		}
 		return answer(run(ctx, c, q))
 	})
-}
-
-// createOwn creates an avatar of a client's user. The broker chooses the id. Its card takes a place
-// in the list of the user first, in one step with the look at the limit.
-func (s *Scenes) createOwn(ctx context.Context, c session.Caller, q newAvatarRequest) (*Avatar, error) {
-	n := NewAvatar{Key: q.Key, User: c.User, Name: q.Name, Figure: q.Figure, Data: q.Data}
-	if err := n.check(); err != nil {
-		return nil, err
-	}
-	if q.Key != "" { // a repeated call does not need a free place
-		if a, err := s.GetAvatar(ctx, n.ID); !isNotFound(err) {
-			return a, err
-		}
-	}
-	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
-		return nil, err
-	}
-	list := userList(c.User)
-	taken := index.Card{ID: n.ID, Version: takenVersion, Lists: map[string]int64{list: now()}}
-	stored, err := s.opts.Avatars.PutWithin(ctx, taken, list, s.opts.PerUser)
-	if err != nil {
-		return nil, err
-	}
-	if !stored {
-		return nil, &wire.DetailedError{
-			Err: wire.Errorf(wire.Full, "user %s has %d avatars, that is all", c.User, s.opts.PerUser), Data: map[string]int{"max": s.opts.PerUser},
-		}
-	}
-	return s.createAvatar(ctx, n)
 }
 
 // answer returns the answer of a method or a call: no result with an error.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/broker/namespace"
+	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
 
@@ -28,9 +29,13 @@ type Options struct {
 	FieldBytes int `setting:"field_bytes"`
 	// Capacity is the most avatars in a scene, online or offline. Zero means 200.
 	Capacity int `setting:"capacity"`
-	// PerUser is how many avatars a client may create for its user. Backends have no limit. Zero means
-	// 32.
+	// PerUser is how many avatars that a client has created for its user may exist at once, and how
+	// many deleted ones of a user are kept. Backends create as many as they like. Zero means 32.
 	PerUser int `setting:"per_user"`
+	// Budget counts the avatars of users. Zero means a count in this process.
+	Budget budget.Store
+	// DeletedLife is how long a deleted avatar can be restored. Then it ends. Zero means 30 days.
+	DeletedLife time.Duration `setting:"deleted_life"`
 	// Lease is how long a transfer may take before its place in the new scene is lost, and a change
 	// of a scene's name before the name is lost. Zero means 10 s.
 	Lease time.Duration
@@ -47,6 +52,8 @@ const (
 	MaxData = 8 << 10 // bytes of data
 	// MaxOwnFields is the most fields a/{avatar}/* of an avatar.
 	MaxOwnFields = 16
+
+	defaultDeletedLife = 30 * 24 * time.Hour
 )
 
 func (o Options) withDefaults() (Options, error) {
@@ -62,6 +69,10 @@ func (o Options) withDefaults() (Options, error) {
 	o.FieldBytes = cmp.Or(o.FieldBytes, 1024)
 	o.Capacity = cmp.Or(o.Capacity, 200)
 	o.PerUser = cmp.Or(o.PerUser, 32)
+	o.DeletedLife = cmp.Or(o.DeletedLife, defaultDeletedLife)
+	if o.Budget == nil {
+		o.Budget = budget.NewMemory()
+	}
 	o.Lease = cmp.Or(o.Lease, 10*time.Second)
 	o.Delay = cmp.Or(o.Delay, 10*time.Second)
 	o.Every = cmp.Or(o.Every, 2*time.Second)
@@ -72,6 +83,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("scene: the capacity %d is not within 1 and 10000", o.Capacity)
 	case o.PerUser < 1 || o.PerUser > 1000:
 		return o, fmt.Errorf("scene: %d avatars per user are not within 1 and 1000", o.PerUser)
+	case o.DeletedLife < time.Second:
+		return o, fmt.Errorf("scene: deleted_life: %v is shorter than 1s", o.DeletedLife)
 	case o.Lease < time.Millisecond || o.Lease > time.Minute:
 		return o, fmt.Errorf("scene: the lease %v is not within 1ms and 1m", o.Lease)
 	case o.Delay < time.Millisecond || o.Delay > taskLease/2:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/kit/index"
+	"switchboard/queue"
 )
 
 const (
@@ -36,15 +37,15 @@ func (s *Scenes) Run(ctx context.Context) error {
 func (s *Scenes) Round(ctx context.Context) (n int, err error) {
 	for _, kind := range []struct {
 		index  index.Index
-		finish func(context.Context, string) error
+		finish func(context.Context, string) (next time.Duration, err error)
 	}{{s.opts.Scenes, s.finishScene}, {s.opts.Avatars, s.finishAvatar}} {
 		for left := roundSize; left == roundSize && ctx.Err() == nil; n += left {
 			tasks, takeErr := kind.index.Take(ctx, roundSize, taskLease)
 			left, err = len(tasks), errors.Join(err, takeErr)
 			for _, t := range tasks {
-				taskErr := kind.finish(ctx, t.ID)
+				next, taskErr := kind.finish(ctx, t.ID)
 				if taskErr == nil || isNotFound(taskErr) { // the creation was refused
-					taskErr = kind.index.Done(ctx, map[index.Task]time.Duration{t: 0})
+					taskErr = kind.index.Done(ctx, map[index.Task]time.Duration{t: next})
 				}
 				err = errors.Join(err, taskErr) // the task is due again when its lease ends
 			}
@@ -54,24 +55,31 @@ func (s *Scenes) Round(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-func (s *Scenes) finishAvatar(ctx context.Context, id string) error {
+// finishAvatar makes the places and the lists of an avatar agree with its record. A deleted avatar
+// ends when its time has come. next is the time until then, or 0.
+func (s *Scenes) finishAvatar(ctx context.Context, id string) (next time.Duration, err error) {
 	a, err := s.settle(ctx, id)
-	if isNotFound(err) { // its place in the list of the user is free again
-		return s.opts.Avatars.Put(ctx, index.Card{ID: id, Version: takenVersion})
+	if isNotFound(err) {
+		return 0, s.opts.Avatars.Put(ctx, index.Card{ID: id, Version: takenVersion})
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return s.opts.Avatars.Put(ctx, a.card())
+	if a.value.Status == Deleted {
+		if next = time.Until(queue.TimeOf(a.id).Add(s.opts.DeletedLife)); next <= 0 {
+			return 0, s.end(ctx, id)
+		}
+	}
+	return next, s.opts.Avatars.Put(ctx, a.card())
 }
 
-func (s *Scenes) finishScene(ctx context.Context, id string) error {
+func (s *Scenes) finishScene(ctx context.Context, id string) (next time.Duration, err error) {
 	if err := s.settleScene(ctx, id); err != nil {
-		return err
+		return 0, err
 	}
 	c, err := s.readScene(ctx, id)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return s.opts.Scenes.Put(ctx, c.card())
+	return 0, s.opts.Scenes.Put(ctx, c.card())
 }

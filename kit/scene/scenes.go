@@ -17,6 +17,7 @@ import (
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/kit/budget"
 )
 
 // Scenes has the operations on avatars and scenes. Their errors are a *wire.Error, a
@@ -33,6 +34,8 @@ type Scenes struct {
 	host *broker.Host
 	opts Options
 	log  zerolog.Logger
+
+	budget *budget.Budget
 	// fault is called after each step of an operation. An error ends the operation there, as a crash
 	// would. Only tests set it.
 	fault func(step string) error
@@ -44,7 +47,9 @@ func New(host *broker.Host, opts Options) (*Scenes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scenes{host: host, opts: opts, log: host.Logger(), fault: func(string) error { return nil }}, nil
+	s := &Scenes{host: host, opts: opts, log: host.Logger(), fault: func(string) error { return nil }}
+	s.budget = s.newBudget()
+	return s, nil
 }
 
 // Status is whether an avatar or a scene can be used.

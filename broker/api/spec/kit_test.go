@@ -37,7 +37,7 @@ func kit(s kittest.Store) []func(*broker.Host) (broker.Extension, error) {
 		extension(room.New, room.Options{Modes: map[string]room.Mode{"duel": {Capacity: 2}}, Index: s.Index("rooms")}),
 		extension(hold.New, hold.Options{Index: s.Index("holds"), Methods: hold.Methods}),
 		extension(board.NewBoards, board.Options{Store: boards, Boards: map[string]board.Board{
-			"chess": {}, "weekly": {Season: "0 0 * * 1"}, "open": {Submit: true},
+			"chess": {}, "weekly": {Season: "0 0 * * 1"}, "open": {Submit: true}, "level-*": {Submit: true},
 		}}),
 		extension(account.New, account.Options{
 			SigningKey: tokenSecret, Index: s.Index("accounts"), Guests: true, Iterations: 4096, NameRate: attempts, AddressRate: attempts, RegisterRate: attempts, CallRate: 2 * attempts,

@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -227,5 +228,48 @@ func TestMethodExamples(t *testing.T) {
 		if err := d.check(t, method(name).at("data"), example); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestSpentBudgets spends the budgets of a user, and checks that the document names the error of
+// each method that is refused then.
+func TestSpentBudgets(t *testing.T) {
+	c := newCaller(t)
+	for _, spent := range []struct {
+		method, data string // %d stands for the number of the call
+		then         string // another method that is refused
+	}{
+		{"room.create", `{"id":"r%d","mode":"duel","visibility":"private"}`, "room.quick"},
+		{"board.submit", `{"board":"level-%d","score":1}`, ""},
+		{"avatar.create", `{"key":"k%d","name":"Zoe"}`, ""},
+	} {
+		made := 0
+		for {
+			code, answer := c.call(spent.method, fmt.Sprintf(spent.data, made))
+			if code == "full" {
+				c.wantNamed(spent.method, answer)
+				break
+			}
+			if made++; code != "" || made > 100 {
+				t.Fatalf("%s: %s, after %d", spent.method, answer, made)
+			}
+		}
+		if spent.then != "" {
+			code, answer := c.call(spent.then, `{"mode":"duel"}`)
+			if code != "full" {
+				t.Errorf("%s: %s", spent.then, answer)
+			}
+			c.wantNamed(spent.then, answer)
+		}
+	}
+}
+
+// wantNamed checks that the document names the code of a refusal of a method.
+func (c *caller) wantNamed(name string, answer []byte) {
+	c.t.Helper()
+	of, _ := c.document.object("/x-methods")[name].(object)
+	codes, _ := of["x-error-codes"].([]any)
+	if code := textAt(answer, "code"); !slices.Contains(codes, any(code)) {
+		c.t.Errorf("%s is refused with %s; the document has the codes %v", name, code, codes)
 	}
 }

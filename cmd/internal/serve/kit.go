@@ -58,6 +58,7 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 	if k.Scenes != nil {
 		o := *k.Scenes
 		o.Avatars, o.Scenes = s.index(settings.Prefix, setup.AvatarIndex), s.index(settings.Prefix, setup.SceneIndex)
+		o.Budget = budgets
 		opts.Extensions = append(opts.Extensions, extension(scene.New, o))
 	}
 	return nil
