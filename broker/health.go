@@ -19,7 +19,10 @@ import (
 func (b *Broker) Health(ctx context.Context) health.Report {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	f := health.Facts{Now: time.Now(), Lease: b.membership.lease, Shared: b.opts.Store.Shared}
+	f := health.Facts{
+		Now: time.Now(), Lease: b.membership.lease, Shared: b.opts.Store.Shared,
+		JanitorsUnknown: b.opts.Store.Janitors != nil, // until they are read
+	}
 	var mu sync.Mutex // guards f
 	var group errgroup.Group
 	// read reads a part of the facts from the store. The others are shown without it.
@@ -46,7 +49,7 @@ func (b *Broker) Health(ctx context.Context) health.Report {
 	if store.Janitors != nil {
 		read("the list of janitors", func() (func(), error) {
 			list, err := store.Janitors(ctx)
-			return func() { f.Janitors = list }, err
+			return func() { f.Janitors, f.JanitorsUnknown = list, false }, err
 		})
 	}
 	if store.Memory != nil {

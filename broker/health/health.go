@@ -67,7 +67,10 @@ type Facts struct {
 	// Shared reports whether there can be other servers and janitors: the store is Redis.
 	Shared   bool
 	Janitors []heartbeat.Janitor
-	Redis    []Memory
+	// JanitorsUnknown reports that Janitors could not be read: that it is empty means nothing.
+	JanitorsUnknown bool
+
+	Redis []Memory
 
 	Webhooks *Webhooks // nil for none
 }
@@ -116,7 +119,7 @@ func Check(f Facts) Report {
 func (f *Facts) store() (found []Finding) {
 	for _, err := range f.Unavailable {
 		found = append(found, Finding{
-			Level: Problem, Code: "store_unavailable", Message: err.Error(),
+			Level: Problem, Code: "store_unavailable", Message: err.Error() + ".",
 			Remedy: "Make Redis reachable. Without it, pushes are refused, and this list is not complete.",
 		})
 	}

@@ -75,6 +75,9 @@ func TestCheck(t *testing.T) {
 		"Redis is full":        {func(f *Facts) { f.Redis[0].Used = 95 }, "problem redis_memory r:6379"},
 		"Redis evicts":         {func(f *Facts) { f.Redis[0].Policy = "allkeys-lru" }, "problem redis_evicts r:6379"},
 		"Redis is away":        {func(f *Facts) { f.Unavailable = []error{errors.New("x")} }, "problem store_unavailable "},
+		"the janitors are not known": {func(f *Facts) {
+			f.Janitors, f.JanitorsUnknown, f.Unavailable = nil, true, []error{errors.New("x")}
+		}, "problem store_unavailable "},
 		"problems come first": {func(f *Facts) { f.Redis[0].Used, f.Webhooks.Dead, f.Silent = 80, 1, []string{"b"} },
 			"problem dead_letters https://b;problem server_silent b;warning redis_memory r:6379"},
 	} {
@@ -84,8 +87,10 @@ func TestCheck(t *testing.T) {
 		var got []string
 		for _, one := range r.Findings {
 			got = append(got, string(one.Level)+" "+one.Code+" "+one.Subject)
-			if one.Message == "" || one.Remedy == "" {
-				t.Errorf("%s: %s has no message or remedy", name, one.Code)
+			for _, text := range []string{one.Message, one.Remedy} {
+				if !strings.HasSuffix(text, ".") {
+					t.Errorf("%s: %s: %q is no sentence", name, one.Code, text)
+				}
 			}
 		}
 		if text := strings.Join(got, ";"); text != tt.want {

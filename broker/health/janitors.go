@@ -44,7 +44,7 @@ func (f *Facts) janitors() (found []Finding) {
 			})
 		}
 	}
-	if working == 0 {
+	if working == 0 && !f.JanitorsUnknown {
 		found = append(found, Finding{
 			Level: Problem, Code: "janitor_absent",
 			Message: "No janitor runs. Users of a dead broker stay online, channels are not trimmed, and no events are sent.",
@@ -106,7 +106,7 @@ func (f *Facts) webhooks() (found []Finding) {
 		}
 		next := Finding{
 			Level: Problem, Code: "webhooks_failing", Subject: w.URL,
-			Message: fmt.Sprintf("Your backend does not accept events: %d attempts have failed, the last one with: %s. Events that wait: %d.", w.Attempts, answer, w.Waiting),
+			Message: fmt.Sprintf("Your backend does not accept events. Attempts that have failed: %d, the last one with %s. Events that wait: %d.", w.Attempts, answer, w.Waiting),
 			Remedy:  "Repair the backend. The events are sent again by themselves, for webhooks.max_age.",
 		}
 		if !w.RetryAt.IsZero() {
@@ -116,14 +116,14 @@ func (f *Facts) webhooks() (found []Finding) {
 	case !w.Oldest.IsZero() && f.Now.Sub(w.Oldest) > eventLate:
 		found = append(found, Finding{
 			Level: Problem, Code: "webhooks_late", Subject: w.URL, At: w.Oldest.UnixMilli(),
-			Message: fmt.Sprintf("%d events wait, the oldest for more than a minute.", w.Waiting),
+			Message: fmt.Sprintf("Events that wait: %d, the oldest for more than a minute.", w.Waiting),
 			Remedy:  "Make the backend answer sooner: it can work after the answer. Or start another janitor.",
 		})
 	}
 	if w.Dead > 0 {
 		found = append(found, Finding{
 			Level: Problem, Code: "dead_letters", Subject: w.URL,
-			Message: fmt.Sprintf("%d events could not be delivered, and are no longer sent.", w.Dead),
+			Message: fmt.Sprintf("Events that could not be delivered, and are no longer sent: %d.", w.Dead),
 			Remedy:  "See why with `switchboard webhooks dead`. Then send them again, or drop them: switchboard webhooks retry, drop.",
 		})
 	}
