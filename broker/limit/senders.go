@@ -94,17 +94,19 @@ func (s *Senders) TakeChannel(sender Sender) (wait time.Duration) {
 
 // Reservation is what a publish may use, from Reserve until Settle.
 type Reservation struct {
-	sender Sender
-	bytes  int
+	sender  Sender
+	bytes   int
+	channel bool // a channel was taken
 	// ChannelWait is how long it is until the sender may create a channel. If it is 0, this publish
 	// may create one.
 	ChannelWait time.Duration
 }
 
 // Reserve takes the bytes of a publish, and a channel if there is one: only the store knows whether
-// the publish creates a channel. Settle must follow, unless wait is above 0: then the sender has
-// stored too much, and may publish after wait.
-func (s *Senders) Reserve(sender Sender, bytes int) (r Reservation, wait time.Duration) {
+// the publish creates a channel. With paid, the sender has taken the channel by a subscribe. Settle
+// must follow, unless wait is above 0: then the sender has stored too much, and may publish after
+// wait.
+func (s *Senders) Reserve(sender Sender, bytes int, paid bool) (r Reservation, wait time.Duration) {
 	if s == nil {
 		return Reservation{}, 0
 	}
@@ -116,7 +118,10 @@ func (s *Senders) Reserve(sender Sender, bytes int) (r Reservation, wait time.Du
 	if wait = use.bytes.Take(s.rates.Bytes, bytes, now); wait > 0 {
 		return Reservation{}, wait
 	}
-	r.ChannelWait = use.channels.Take(s.rates.Channels, 1, now)
+	if !paid {
+		r.ChannelWait = use.channels.Take(s.rates.Channels, 1, now)
+		r.channel = r.ChannelWait == 0
+	}
 	sh.setLocked(sender, use)
 	return r, 0
 }
@@ -137,7 +142,7 @@ func (s *Senders) Settle(r Reservation, stored, created bool) {
 	if !stored {
 		use.bytes.give(s.rates.Bytes, r.bytes)
 	}
-	if !created && r.ChannelWait == 0 {
+	if !created && r.channel {
 		use.channels.give(s.rates.Channels, 1)
 	}
 	sh.entries[r.sender] = use

@@ -41,7 +41,7 @@ func TestSenders(t *testing.T) {
 		s := NewSenders(SenderRates{Channels: New(1, 3), Bytes: PerHour(3600)})
 		amy, bob := SenderOf("amy", "", nil), SenderOf("bob", "", nil)
 		use := func(sender Sender, bytes int, stored, created bool) (channelWait, wait time.Duration) {
-			r, wait := s.Reserve(sender, bytes)
+			r, wait := s.Reserve(sender, bytes, false)
 			if wait == 0 {
 				s.Settle(r, stored, created)
 			}
@@ -83,7 +83,7 @@ func TestSendersExpire(t *testing.T) {
 		const senders = 20_000
 		s := NewSenders(SenderRates{Bytes: PerHour(3600)})
 		for i := range senders {
-			s.Reserve(SenderOf(fmt.Sprint(i), "", nil), 100)
+			s.Reserve(SenderOf(fmt.Sprint(i), "", nil), 100, false)
 		}
 		round := func() int {
 			for range senderShards {
@@ -111,7 +111,7 @@ func TestSendersConcurrently(t *testing.T) {
 		channels, publishes := 0, 0
 		for range 200 {
 			all.Go(func() {
-				r, wait := s.Reserve(amy, 1)
+				r, wait := s.Reserve(amy, 1, false)
 				mu.Lock()
 				defer mu.Unlock()
 				if wait == 0 {
@@ -131,7 +131,7 @@ func TestSendersConcurrently(t *testing.T) {
 
 func TestNoSenders(t *testing.T) {
 	s := NewSenders(SenderRates{})
-	r, wait := s.Reserve(Sender{}, 1<<40)
+	r, wait := s.Reserve(Sender{}, 1<<40, false)
 	s.Settle(r, true, true)
 	s.Expire()
 	if s != nil || wait+r.ChannelWait+s.TakeChannel(Sender{}) != 0 || s.Len() != 0 {
@@ -144,7 +144,7 @@ func TestSendersAllocs(t *testing.T) {
 	s := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(64 << 20)})
 	for _, sender := range []Sender{SenderOf("amy", "", nil), SenderOf("", "192.0.2.1:1", nil)} {
 		if n := testing.AllocsPerRun(100, func() {
-			r, _ := s.Reserve(sender, 100)
+			r, _ := s.Reserve(sender, 100, false)
 			s.Settle(r, true, false)
 		}); n > 0 {
 			t.Errorf("%v: %v allocations", sender, n)
@@ -155,7 +155,7 @@ func TestSendersAllocs(t *testing.T) {
 func BenchmarkSenders(b *testing.B) {
 	s, amy := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(64 << 20)}), SenderOf("amy", "", nil)
 	for b.Loop() {
-		r, _ := s.Reserve(amy, 1)
+		r, _ := s.Reserve(amy, 1, false)
 		s.Settle(r, true, false)
 	}
 }

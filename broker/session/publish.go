@@ -51,9 +51,9 @@ func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 	}
 	message := state.Entry{By: s.client, Exclude: s.excludeOf(req), Data: data}
 	p := Publication{Channel: req.Channel, Data: message.Encode(), Key: key, Durable: isDurable(req)}
-	ref, sender := req.Ref, s.sender() // the function below must not refer to req, which would move it to the heap
+	ref, by := req.Ref, s.publisherTo(req.Channel) // the function below must not refer to req, which would move it to the heap
 	callUncharged(s.publishPool(req), s, func() (storeResult, error) {
-		return s.m.publishAs(s.m.storeContext(), sender, p, len(data))
+		return s.m.publishAs(s.m.storeContext(), by, p, len(data))
 	}, func(r storeResult, err error) {
 		s.countRefused(r)
 		s.answerPublished(ref, p.Channel, r.Published, err)

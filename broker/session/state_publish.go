@@ -41,9 +41,9 @@ func (s *Session) publishChange(req wire.Request) {
 		o = s.ensureOwnership(req.Channel)
 		o.beginUpdate()
 	}
-	ref, sender := req.Ref, s.sender()                                 // the functions below must not refer to req, which would move it to the heap
+	ref, by := req.Ref, s.publisherTo(req.Channel)                     // the functions below must not refer to req, which would move it to the heap
 	callUncharged(s.publishPool(req), s, func() (storeResult, error) { // refuseChange charges for a refusal
-		r, err := s.m.publishAs(s.m.storeContext(), sender, p, update.Size())
+		r, err := s.m.publishAs(s.m.storeContext(), by, p, update.Size())
 		if o != nil {
 			s.m.owners.endUpdate(o, err)
 		}

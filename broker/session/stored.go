@@ -36,10 +36,22 @@ type storeResult struct {
 	limit string // the limit that refused the publish, for Metrics.Refused; "" for none
 }
 
+// publisher is the sender of a publish, and whether its connection is subscribed to the channel.
+// The subscribe has then counted as the new channel, and the first publish does not count again.
+type publisher struct {
+	limit.Sender
+	subscribed bool
+}
+
+// publisherTo returns the sender of a publish to a channel. It runs on the loop.
+func (s *Session) publisherTo(channel string) publisher {
+	return publisher{s.sender(), s.subs().find(channel) != nil}
+}
+
 // publishAs stores a publish of that many bytes, unless the sender has stored too much or the
 // publish would create a channel too many. It runs in the pool.
-func (m *Manager) publishAs(ctx context.Context, sender limit.Sender, p Publication, bytes int) (storeResult, error) {
-	reserved, wait := m.senders.Reserve(sender, bytes)
+func (m *Manager) publishAs(ctx context.Context, by publisher, p Publication, bytes int) (storeResult, error) {
+	reserved, wait := m.senders.Reserve(by.Sender, bytes, by.subscribed)
 	if wait > 0 {
 		return storeResult{limit: "user_stored"}, rateLimited(wait,
 			"channel %s: more than %d bytes an hour stored by one user or address (limits.user_stored)", p.Channel, m.opts.Limits.UserStored)
