@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
 	"switchboard/broker/dialect/native"
 	"switchboard/broker/hub"
@@ -21,6 +22,7 @@ import (
 // Broker is one server. New makes its parts, and Run runs them.
 type Broker struct {
 	opts    Options
+	hosts   auth.Hosts      // Options.hosts
 	limited *loglimit.Limit // counts repeated warnings instead of logging each one
 	log     zerolog.Logger  // writes through limited: for failures of single calls
 
@@ -66,6 +68,7 @@ func New(opts Options) (*Broker, error) {
 		opts: opts, pool: work.New(0), methodPool: work.New(0), durablePool: work.New(0),
 		native: native.New(opts.Timing.Ping), ending: make(chan struct{}),
 	}
+	b.hosts = opts.hosts()
 	b.limited = loglimit.New(opts.Logger, loglimit.Every)
 	b.log = b.limited.Logger()
 	b.membership = newMembership(opts, b.describe)

@@ -50,7 +50,7 @@ func (b *Broker) mainHandler() (http.Handler, *fastpush.Server) {
 		// address, so pages of other origins must not push.
 		h = b.refuseOtherOrigins(h)
 	}
-	return b.opts.onlyKnownHosts(h), fastPush
+	return b.onlyKnownHosts(h), fastPush
 }
 
 // newAPI returns the handler of /v1, and the fast push server that answers with it.
@@ -71,7 +71,7 @@ func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 		NotifyAfter: b.opts.Store.SetAckDeadline != nil, WriteTimeout: writeTimeout,
 		Authenticated: transport.Authenticated, CountPush: b.metrics.push, Logger: b.log,
 		Rejected: b.logRefused("a call is refused: "), Fields: b.opts.Limits.fields(),
-		Calls: b.calls(), AllowOrigin: b.allowsOrigin,
+		Calls: b.calls(), RefusePage: b.refuseRequest,
 	}
 	if !b.opts.Runtime.NoFastPush {
 		o.AfterPush = fastPush.TakeOver

@@ -134,9 +134,10 @@ type AccessOptions struct {
 	ClientPublish bool
 	// Hooks are the backend's URLs that decide about connects and subscribes. Zero means none.
 	Hooks hook.Options
-	// Hosts are the names under which clients reach the broker while Keys or Tokens is zero. Zero
-	// means localhost, loopback addresses, and the names that the broker listens on and advertises;
-	// with Insecure also all IP addresses.
+	// Hosts are the names under which clients reach the broker while Keys or Tokens is zero, and under
+	// which pages without https may connect with Anonymous and make public calls. Zero means
+	// localhost, loopback addresses, and the names that the broker listens on and advertises; with
+	// Insecure, and with keys and tokens, also all IP addresses.
 	Hosts auth.Hosts
 	// Origins are the browser origins that may connect. Zero means only the broker's own host.
 	Origins auth.Origins

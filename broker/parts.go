@@ -35,7 +35,7 @@ func (b *Broker) newListeners() listeners {
 	})
 	limits := transport.Limits{
 		Message: o.Limits.MessageBytes, First: transport.MaxFirst, Gate: gate, Addresses: addresses, Proxies: o.Limits.Proxies,
-		Handshake: o.Timing.Connect, Host: o.refuseHost(), Origin: b.allowsOrigin,
+		Handshake: o.Timing.Connect, Page: b.refusePage,
 	}
 	// The listeners need the sessions, and the sessions need the listeners' loops: hence the closure.
 	accept := func(l *loop.Loop, c transport.Conn, requests []wire.Request) transport.Receiver {

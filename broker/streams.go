@@ -13,6 +13,7 @@ import (
 
 	"switchboard/broker/dialect/sse"
 	"switchboard/broker/limit"
+	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 )
 
@@ -37,12 +38,14 @@ func (b *Broker) handleStreams(mux *http.ServeMux) {
 func (b *Broker) forOrigins(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Origin")
-		if origin := r.Header.Get("Origin"); origin != "" {
-			if !b.allowsOrigin(origin, r.Host) {
-				refuseStream(w, wire.Errorf(wire.Forbidden, "origin %.200s is not allowed", origin))
-				return
-			}
-			w.Header().Set("Access-Control-Allow-Origin", origin)
+		page := transport.PageOf(r)
+		page.Silent = page.Silent && r.Header.Get("Authorization") == "" && r.URL.Query().Get("token") == ""
+		if refusal := b.refusePage(page); refusal != "" {
+			refuseStream(w, wire.Errorf(wire.Forbidden, "%s", refusal))
+			return
+		}
+		if page.Origin != "" {
+			w.Header().Set("Access-Control-Allow-Origin", page.Origin)
 		}
 		h(w, r)
 	})

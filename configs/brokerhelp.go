@@ -58,7 +58,7 @@ with one HTTP call. Without --redis the broker is a single instance and stores a
 				unset: "default users may subscribe and read, only the backend publishes"},
 			{key: "peer_secret", text: "secret for the links between instances, the same on all, of at least 32 bytes", unset: "default none"},
 			{key: "peer_secret_file", text: "a file with the secret instead"},
-			{key: "hosts", text: "names under which clients reach a broker without keys or tokens, like push.example.com\nor *.example.com, besides localhost and its addresses; see docs/access.md", unset: "default none"},
+			{key: "hosts", text: "names under which clients without a key or a token reach the broker, like\npush.example.com or *.example.com, besides localhost and its addresses; see\ndocs/access.md", unset: "default none"},
 			{key: "origins", text: "origins of web pages that may connect besides the broker's own host, like *.example.com", unset: "default none"},
 		}, peerTLSSettings...)},
 		hookGroup,

@@ -87,7 +87,7 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but Fields, Rejected, Calls, AllowOrigin,
+// Options configures an API. All fields but Fields, Rejected, Calls, RefusePage,
 // Authenticated, AfterPush, WriteTimeout and Logger are required.
 type Options struct {
 	Pusher   Pusher
@@ -120,13 +120,13 @@ type Options struct {
 	Rejected func(reason, address string)
 	// Calls are the calls of extensions.
 	Calls []Call
-	// AllowOrigin reports whether a page of the origin may make public calls to the host. Nil means
-	// that no page may.
-	AllowOrigin func(origin, host string) bool
-	Namespaces  func() *namespace.Set // the current ones
-	MaxMessage  int                   // bytes of one payload
-	MaxBatch    int                   // pushes of one batch, and targets of one push
-	MaxTargets  int                   // of all pushes of one call
+	// RefusePage returns why a public call is refused because of the page that makes it, or "" to
+	// accept it. Nil refuses all calls of pages that send an Origin.
+	RefusePage func(r *http.Request) (refusal string)
+	Namespaces func() *namespace.Set // the current ones
+	MaxMessage int                   // bytes of one payload
+	MaxBatch   int                   // pushes of one batch, and targets of one push
+	MaxTargets int                   // of all pushes of one call
 	// NotifyAfter allows the field notify_after of a push.
 	NotifyAfter bool
 	// CountPush counts one target of a push: its kind and the error code, or "ok".

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 
 	"switchboard/internal/wire"
@@ -58,11 +59,12 @@ func (a api) endpoint(c Call) endpoint {
 func (a api) public(e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Origin")
-		if origin := r.Header.Get("Origin"); origin != "" {
-			if a.AllowOrigin == nil || !a.AllowOrigin(origin, r.Host) {
-				a.writeError(w, wire.Errorf(wire.Forbidden, "origin %.200s is not allowed", origin))
-				return
-			}
+		origin := r.Header.Get("Origin")
+		if refusal := a.refusePage(r); refusal != "" {
+			a.writeError(w, wire.Errorf(wire.Forbidden, "%s", refusal))
+			return
+		}
+		if origin != "" {
 			w.Header().Set("Access-Control-Allow-Origin", origin)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxPublicBody)
@@ -72,6 +74,17 @@ func (a api) public(e endpoint) http.HandlerFunc {
 		}
 		e.handle(w, r)
 	}
+}
+
+// refusePage returns why a public call is refused because of the page that makes it, or "".
+func (a api) refusePage(r *http.Request) string {
+	switch origin := r.Header.Get("Origin"); {
+	case a.RefusePage != nil:
+		return a.RefusePage(r)
+	case origin != "":
+		return fmt.Sprintf("origin %.200s is not allowed", origin)
+	}
+	return ""
 }
 
 // maxPublicBody is the most bytes of the body of a call without an API key.

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Hosts are the host names under which clients may reach an open broker. They protect from DNS
-// rebinding: the name of a malicious web site can resolve to the address of a broker in the
-// private network of a visitor. The browser then treats the broker as part of that site, and only
-// the header Host shows the difference. An IP address in a URL is safe, since no name is resolved.
+// Hosts are the host names under which clients without a key or a token may reach a broker. They
+// protect from DNS rebinding: the name of a malicious web site can resolve to the address of a
+// broker in the private network of a visitor. The browser then treats the broker as part of that
+// site, and only the header Host shows the difference. An IP address in a URL is safe, since no
+// name is resolved.
 //
 // Loopback addresses and localhost are always allowed.
 type Hosts struct {
@@ -51,5 +52,5 @@ func (h Hosts) Allowed(host string) bool {
 
 // Refusal returns a text for a client whose Host is not allowed.
 func (h Hosts) Refusal(host string) string {
-	return fmt.Sprintf("this broker is open, and answers only to the names in its setting hosts; %.100q is not one of them", host)
+	return fmt.Sprintf("no key or token is needed here, so the broker answers only to the names in its setting hosts; %.100q is not one of them", host)
 }

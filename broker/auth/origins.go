@@ -39,12 +39,21 @@ func (o Origins) Allowed(origin, host string) bool {
 		return true
 	}
 	origin = strings.ToLower(origin)
+	u, valid := parseOrigin(origin)
+	return valid && u.Hostname() != "" && u.Hostname() == hostname(strings.ToLower(host)) || o.Listed(origin)
+}
+
+// parseOrigin parses an origin in lower case. RFC 6454 §6.2: it consists of scheme, host and port
+// only.
+func parseOrigin(origin string) (u *url.URL, valid bool) {
 	u, err := url.Parse(origin)
-	// RFC 6454 §6.2: an origin consists of scheme, host and port only.
-	valid := err == nil && u.Host != "" && origin == u.Scheme+"://"+u.Host
-	if valid && u.Hostname() != "" && u.Hostname() == hostname(strings.ToLower(host)) {
-		return true
-	}
+	return u, err == nil && u.Host != "" && origin == u.Scheme+"://"+u.Host
+}
+
+// Listed reports whether a pattern matches the header value Origin.
+func (o Origins) Listed(origin string) bool {
+	origin = strings.ToLower(origin)
+	u, valid := parseOrigin(origin)
 	for _, p := range o.Patterns {
 		switch p = strings.ToLower(p); {
 		case p == "*", p == "null" && origin == "null":

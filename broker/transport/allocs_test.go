@@ -18,7 +18,7 @@ import (
 func hot() []allocs.Case {
 	d := dialecttest.All()[0].New(0)
 	native := Dialects{Stream: func(byte) dialect.Dialect { return d }, WebSocket: d, Framing: dialect.Text}
-	p := NewPoller(1, 0, Limits{Message: 1 << 10, Origin: func(_, _ string) bool { return true }},
+	p := NewPoller(1, 0, Limits{Message: 1 << 10, Page: func(Page) string { return "" }},
 		native, func(*loop.Loop, Conn, []wire.Request) Receiver { return discard{} }, gnetLogger{}.Logger)
 	read := func(begin string, message []byte) func() {
 		conn := &memoryConn{}

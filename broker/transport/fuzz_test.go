@@ -48,7 +48,7 @@ func feed(t *testing.T, handshake bool, in, cuts []byte) (events []event, out []
 	speakJSON(t)
 	s := &session{t: t, events: make(chan event, len(in)+10)}
 	p := &Poller{
-		limits:     Limits{Message: fuzzLimit, Origin: func(_, _ string) bool { return true }},
+		limits:     Limits{Message: fuzzLimit, Page: func(Page) string { return "" }},
 		dialects:   dialects(),
 		accept:     func(*loop.Loop, Conn, []wire.Request) Receiver { return s },
 		lingerTime: time.Hour,

@@ -182,7 +182,12 @@ func (w way) serve(t *testing.T, o setup) *service {
 	s := &service{way: w, t: t, sessions: make(chan *session, 1000), gate: NewGate(cmp.Or(o.room, 1000))}
 	limits := Limits{
 		Message: messageLimit, First: o.first, Gate: s.gate,
-		Origin: func(origin, host string) bool { return origin != "https://bad.example" && host == "broker.example" },
+		Page: func(p Page) string {
+			if p.Origin == "https://bad.example" || p.Host != "broker.example" {
+				return "not this page"
+			}
+			return ""
+		},
 	}
 	accept := func(l *loop.Loop, c Conn, first []wire.Request) Receiver {
 		made := &session{loop: l, conn: c, first: first, peer: c.RemoteAddr(), react: o.react, events: make(chan event, 4096)}

@@ -76,7 +76,7 @@ func (h *handshake) Read(p []byte) (int, error) { return h.Reader.Read(p) }
 
 // upgrader checks the handshake and opens the connection in its dialect.
 func (c *pollerConn) upgrader(opening *dialect.Opening) ws.Upgrader {
-	var host, origin string
+	var page Page
 	var forwarded []string
 	return ws.Upgrader{
 		OnRequest: func(uri []byte) error {
@@ -91,17 +91,12 @@ func (c *pollerConn) upgrader(opening *dialect.Opening) ws.Upgrader {
 			return nil
 		},
 		OnHost: func(h []byte) error {
-			host = string(h)
-			if allowed := c.loop.poller.limits.Host; allowed != nil {
-				if refusal := allowed(host); refusal != "" {
-					return ws.RejectConnectionError(ws.RejectionStatus(http.StatusForbidden), ws.RejectionReason(refusal))
-				}
-			}
+			page.Host = string(h)
 			return nil
 		},
 		OnHeader: func(key, value []byte) error {
 			if bytes.EqualFold(key, []byte("Origin")) {
-				origin = string(value)
+				page.Origin = string(value)
 			}
 			if len(c.loop.poller.limits.Proxies) > 0 && bytes.EqualFold(key, []byte("X-Forwarded-For")) {
 				forwarded = append(forwarded, string(value))
@@ -109,11 +104,10 @@ func (c *pollerConn) upgrader(opening *dialect.Opening) ws.Upgrader {
 			return nil
 		},
 		OnBeforeUpgrade: func() (ws.HandshakeHeader, error) {
-			if c.loop.poller.limits.Origin(origin, host) {
-				return nil, c.enterForwarded(forwarded)
+			if refusal := c.loop.poller.limits.Page(page); refusal != "" {
+				return nil, ws.RejectConnectionError(ws.RejectionStatus(http.StatusForbidden), ws.RejectionReason(refusal))
 			}
-			return nil, ws.RejectConnectionError(ws.RejectionStatus(http.StatusForbidden),
-				ws.RejectionReason("origin "+origin+" is not allowed"))
+			return nil, c.enterForwarded(forwarded)
 		},
 	}
 }

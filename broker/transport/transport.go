@@ -104,11 +104,8 @@ type Limits struct {
 	// Handshake is the most time until the first byte of raw TCP, or until the end of the WebSocket
 	// handshake.
 	Handshake time.Duration
-	// Host returns why the Poller refuses a WebSocket handshake with that Host, or "" to accept
-	// it. Nil accepts all. On the port of net/http an earlier handler checks the Host.
-	Host func(host string) (refusal string)
-	// Origin reports whether a browser page of that origin may connect to host.
-	Origin func(origin, host string) bool
+	// Page returns why a WebSocket handshake of a page is refused, or "" to accept it.
+	Page func(Page) (refusal string)
 }
 
 // message returns the most bytes of a message. first means that the client has not connected yet.

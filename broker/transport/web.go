@@ -93,8 +93,10 @@ func (w *Web) enter() bool {
 
 // ServeHTTP answers a WebSocket handshake and returns; the connection stays open.
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if origin := r.Header.Get("Origin"); !w.limits.Origin(origin, r.Host) {
-		http.Error(rw, "origin "+origin+" is not allowed", http.StatusForbidden)
+	page := PageOf(r)
+	page.Silent = false // a browser sends an Origin with each handshake
+	if refusal := w.limits.Page(page); refusal != "" {
+		http.Error(rw, refusal, http.StatusForbidden)
 		return
 	}
 	gated := gatedConnOf(r.Context())
