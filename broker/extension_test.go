@@ -274,6 +274,9 @@ func TestPublicCall(t *testing.T) {
 			_ = resp.Body.Close()
 			if method == "OPTIONS" && want == 200 {
 				want = http.StatusNoContent
+				if allow := resp.Header.Get("Access-Control-Allow-Headers"); !strings.Contains(allow, "If-Match") {
+					t.Errorf("a page may send %q", allow)
+				}
 			}
 			if got := resp.Header.Get("Access-Control-Allow-Origin"); resp.StatusCode != want || want != 403 && got != origin {
 				t.Errorf("%s from %q: %d, allowed for %q", method, origin, resp.StatusCode, got)

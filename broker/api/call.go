@@ -95,7 +95,7 @@ func (a api) preflight() http.HandlerFunc {
 	return a.public(endpoint{any: true, handle: func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match")
 		h.Set("Access-Control-Max-Age", "7200") // seconds
 		w.WriteHeader(http.StatusNoContent)
 	}})

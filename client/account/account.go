@@ -65,6 +65,7 @@ type Account struct {
 	State    string `json:"state"`   // open, locked or deleted
 	Created  int64  `json:"created"` // Unix ms
 	Login    *Login `json:"login"`
+	Version  int64  `json:"version"` // it changes with Name, Nickname and State, and not with a login
 }
 
 // Login is the last login of an account.
@@ -147,6 +148,11 @@ func (a *Accounts) newSession() *Session { return &Session{accounts: a, lock: ma
 
 // call makes a call and decodes the answer. A refusal is a *client.Error.
 func (a *Accounts) call(ctx context.Context, method, path, token string, body, into any) error {
+	return a.callIf(ctx, nil, method, path, token, body, into)
+}
+
+// callIf is call with the header of a condition.
+func (a *Accounts) callIf(ctx context.Context, condition http.Header, method, path, token string, body, into any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("account: %w", err)
@@ -154,6 +160,9 @@ func (a *Accounts) call(ctx context.Context, method, path, token string, body, i
 	req, err := http.NewRequestWithContext(ctx, method, a.url+path, bytes.NewReader(raw))
 	if err != nil {
 		return fmt.Errorf("account: %w", err)
+	}
+	if condition != nil {
+		req.Header = condition
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if token != "" {

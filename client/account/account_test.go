@@ -93,7 +93,8 @@ func TestLife(t *testing.T) {
 			t.Errorf("%d renewal tokens were stored", len(stored))
 		}
 
-		check(t, web.SetNickname(ctx, "Amelia"))
+		wantCode(t, web.SetNickname(ctx, "Eve", web.Account().Version-1), client.Conflict)
+		check(t, web.SetNickname(ctx, "Amelia", web.Account().Version))
 		check(t, web.Rename(ctx, "amelia@example.com", "a long secret"))
 		wantCode(t, web.Rename(ctx, "amy@example.com", "another secret"), client.Unauthorized)
 		if got := web.Account(); got.Name != "amelia@example.com" || got.Nickname != "Amelia" {

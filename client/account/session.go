@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -110,30 +111,32 @@ func (s *Session) Logout(ctx context.Context, everywhere bool) error {
 	return s.accounts.call(ctx, http.MethodPost, "/logout", "", body, &struct{}{})
 }
 
-// Rename changes the name of the account. A guest gets the name and the password.
-func (s *Session) Rename(ctx context.Context, name, password string) error {
-	return s.changeProved(ctx, http.MethodPatch, "/me", map[string]string{"name": name, "password": password})
+// Rename changes the name of the account. A guest gets the name and the password. A version is the
+// one that the account must have; the code of the error is otherwise client.Conflict.
+func (s *Session) Rename(ctx context.Context, name, password string, version ...int64) error {
+	return s.changeProved(ctx, http.MethodPatch, "/me", ifMatch(version), map[string]string{"name": name, "password": password})
 }
 
-// SetNickname changes the nickname. Others see it in presence after the next renewal.
-func (s *Session) SetNickname(ctx context.Context, nickname string) error {
-	return s.change(ctx, http.MethodPatch, "/me", map[string]string{"nickname": nickname})
+// SetNickname changes the nickname. Others see it in presence after the next renewal. A version is
+// as in Rename.
+func (s *Session) SetNickname(ctx context.Context, nickname string, version ...int64) error {
+	return s.change(ctx, http.MethodPatch, "/me", ifMatch(version), map[string]string{"nickname": nickname})
 }
 
 // ChangePassword replaces the password. All logins of the account end, also this one.
 func (s *Session) ChangePassword(ctx context.Context, password, next string) error {
-	return s.change(ctx, http.MethodPost, "/me/password", map[string]string{"password": password, "new": next})
+	return s.change(ctx, http.MethodPost, "/me/password", nil, map[string]string{"password": password, "new": next})
 }
 
 // Delete marks the account as deleted. All its logins end.
 func (s *Session) Delete(ctx context.Context, password string) error {
-	return s.changeProved(ctx, http.MethodPost, "/me/delete", map[string]string{"password": password})
+	return s.changeProved(ctx, http.MethodPost, "/me/delete", nil, map[string]string{"password": password})
 }
 
 // changeProved is change for a call that needs the password. A guest has none, and shows its
 // renewal token instead.
-func (s *Session) changeProved(ctx context.Context, method, path string, body map[string]string) error {
-	return s.changeWith(ctx, method, path, func() any {
+func (s *Session) changeProved(ctx context.Context, method, path string, condition http.Header, body map[string]string) error {
+	return s.changeWith(ctx, method, path, condition, func() any {
 		if s.answer.Account.Name == "" {
 			body["renewal"] = s.answer.Renewal
 		}
@@ -142,12 +145,12 @@ func (s *Session) changeProved(ctx context.Context, method, path string, body ma
 }
 
 // change makes a call with the token, whose answer is the account.
-func (s *Session) change(ctx context.Context, method, path string, body any) error {
-	return s.changeWith(ctx, method, path, func() any { return body })
+func (s *Session) change(ctx context.Context, method, path string, condition http.Header, body any) error {
+	return s.changeWith(ctx, method, path, condition, func() any { return body })
 }
 
 // changeWith is change with a body that is made when the tokens are fresh.
-func (s *Session) changeWith(ctx context.Context, method, path string, body func() any) error {
+func (s *Session) changeWith(ctx context.Context, method, path string, condition http.Header, body func() any) error {
 	if err := s.acquire(ctx); err != nil {
 		return err
 	}
@@ -157,5 +160,13 @@ func (s *Session) changeWith(ctx context.Context, method, path string, body func
 			return err
 		}
 	}
-	return s.accounts.call(ctx, method, path, s.answer.Token, body(), &s.answer.Account)
+	return s.accounts.callIf(ctx, condition, method, path, s.answer.Token, body(), &s.answer.Account)
+}
+
+// ifMatch returns the header that asks for a version, nil for none.
+func ifMatch(version []int64) http.Header {
+	if len(version) == 0 || version[0] == 0 {
+		return nil
+	}
+	return http.Header{"If-Match": {strconv.Quote(strconv.FormatInt(version[0], 10))}}
 }

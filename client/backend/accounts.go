@@ -103,10 +103,11 @@ func (a Accounts) SetPassword(ctx context.Context, id, password string) (changed
 	return changed, err
 }
 
-// Rename changes the name. The code of the error is client.Conflict if it is taken.
-func (a Accounts) Rename(ctx context.Context, id, name string) (changed account.Account, err error) {
+// Rename changes the name. The code of the error is client.Conflict if it is taken. A version is
+// the one that the account must have.
+func (a Accounts) Rename(ctx context.Context, id, name string, version ...int64) (changed account.Account, err error) {
 	body := map[string]string{"name": name}
-	err = a.Call(ctx, Request{Method: http.MethodPatch, Path: accountPath(id, ""), Body: body}, &changed)
+	err = a.Call(ctx, Request{Method: http.MethodPatch, Path: accountPath(id, ""), Header: condition(version...), Body: body}, &changed)
 	return changed, err
 }
 

@@ -203,7 +203,10 @@ func TestAccounts(t *testing.T) {
 		}
 	}
 	must(accounts.Unlock(ctx, amy.ID))(t)
-	if a := must(accounts.Rename(ctx, amy.ID, "zoe"))(t); a.Name != "zoe" {
+	open := must(accounts.Get(ctx, amy.ID))(t)
+	_, err = accounts.Rename(ctx, amy.ID, "eve", open.Version-1)
+	code(t, err, client.Conflict)
+	if a := must(accounts.Rename(ctx, amy.ID, "zoe", open.Version))(t); a.Name != "zoe" {
 		t.Errorf("%+v", a)
 	}
 	must(accounts.SetPassword(ctx, amy.ID, "battery staple"))(t)

@@ -133,6 +133,7 @@ func TestAccounts(t *testing.T) {
 		{line: "account list --state open", want: amy.ID + "\tamy\t"},
 		{line: "account find amy", want: "id\t" + amy.ID},
 		{line: "account get " + amy.ID, want: "name\tamy\n"},
+		{line: "account rename " + amy.ID + " zoe --version 5", code: exitConflict, want: "the account has version"},
 		{line: "account rename " + amy.ID + " zoe", want: "name\tzoe\n"},
 		{line: "account lock " + amy.ID, want: "state\tlocked\n"},
 		{line: "account unlock " + amy.ID, want: "state\topen\n"},

@@ -163,7 +163,7 @@ func (a *app) accountCommand() *cobra.Command {
 		kitCommand{use: "delete ACCOUNT", short: "Marks an account as deleted", method: postCall, path: one + "/delete"},
 		kitCommand{use: "restore ACCOUNT", short: "Ends a deletion", method: postCall, path: one + "/restore"},
 		kitCommand{use: "password ACCOUNT", short: "Replaces the password by one from the standard input", method: postCall, path: one + "/password", secret: "password"},
-		kitCommand{use: "rename ACCOUNT NAME", short: "Changes the name", method: patchCall, path: one, args: []string{"name"}},
+		kitCommand{use: "rename ACCOUNT NAME", short: "Changes the name", method: patchCall, path: one, args: []string{"name"}, flags: []kitFlag{versionFlag}},
 	)
 	c.AddCommand(a.kit("session", "Reads and changes the sessions of users", "accounts.md",
 		kitCommand{use: "get USER", short: "Shows a session", method: getCall, path: session},

@@ -60,7 +60,7 @@ func (a *Accounts) Get(ctx context.Context, id string) (Account, error) {
 	if !s.exists() {
 		return Account{}, notFound(id)
 	}
-	return s.record.value.account(id), nil
+	return s.account(), nil
 }
 
 // GetSelf is Get on behalf of the user.
@@ -75,7 +75,7 @@ func (a *Accounts) GetSelf(ctx context.Context, id string, from Caller) (Account
 	if !s.exists() {
 		return Account{}, notFound(id)
 	}
-	return s.record.value.account(id), nil
+	return s.account(), nil
 }
 
 // Find returns the account with a name, or a not_found error.
@@ -91,7 +91,7 @@ func (a *Accounts) Find(ctx context.Context, text string) (Account, error) {
 	if !s.exists() {
 		return Account{}, notFound(text)
 	}
-	return s.record.value.account(s.id), nil
+	return s.account(), nil
 }
 
 // now returns the current time in Unix ms, for display. No decision depends on it.

@@ -38,7 +38,7 @@ func (a *Accounts) setState(ctx context.Context, id string, to State, event Even
 			return errNothing
 		case !slices.Contains(from, e.next.State):
 			return &wire.DetailedError{
-				Err: wire.Errorf(wire.Conflict, "the account is %s", e.next.State), Data: e.next.account(id),
+				Err: wire.Errorf(wire.Conflict, "the account is %s", e.next.State), Data: e.snapshot.account(),
 			}
 		}
 		e.next.State = to
@@ -59,7 +59,7 @@ func (a *Accounts) setState(ctx context.Context, id string, to State, event Even
 	if err != nil {
 		return Account{}, err
 	}
-	return e.next.account(id), nil
+	return e.account(), nil
 }
 
 // SetPassword replaces the password of an account. All logins and connections end.
@@ -80,5 +80,5 @@ func (a *Accounts) SetPassword(ctx context.Context, id, password string) (Accoun
 	if err != nil {
 		return Account{}, err
 	}
-	return e.next.account(id), nil
+	return e.account(), nil
 }

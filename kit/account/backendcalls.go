@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"switchboard/broker/api"
+	"switchboard/kit"
 )
 
 // backendCalls are the calls with an API key.
@@ -15,6 +16,8 @@ func (a *Accounts) backendCalls() []api.Call {
 		}}
 	}
 	withBody := func(c api.Call) api.Call { c.Body = true; return c }
+	rename := withBody(call("PATCH /v1/accounts/{account}", a.patch))
+	rename.Conditions = api.IfMatch
 	change := func(name string, change func(context.Context, string) (Account, error)) api.Call {
 		return call("POST /v1/accounts/{account}/"+name, func(r *http.Request, id string) (any, error) { return change(r.Context(), id) })
 	}
@@ -27,7 +30,7 @@ func (a *Accounts) backendCalls() []api.Call {
 			list, err := a.History(r.Context(), id)
 			return map[string]any{"account": id, "events": list}, err
 		}),
-		withBody(call("PATCH /v1/accounts/{account}", a.patch)),
+		rename,
 		withBody(call("POST /v1/accounts/{account}/password", a.password)),
 		change("lock", a.Lock), change("unlock", a.Unlock), change("delete", a.Delete), change("restore", a.Restore),
 	}
@@ -53,7 +56,11 @@ func (a *Accounts) patch(r *http.Request, id string) (any, error) {
 	if err := api.DecodeBody(r, &in); err != nil {
 		return nil, err
 	}
-	return a.Rename(r.Context(), id, in.Name, Caller{})
+	m, err := kit.MatchExisting(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	return a.Rename(r.Context(), id, in.Name, Caller{}, m)
 }
 
 func (a *Accounts) password(r *http.Request, id string) (any, error) {

@@ -6,6 +6,7 @@ import (
 
 	"switchboard/broker/api"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // publicCalls are the calls without an API key.
@@ -35,7 +36,7 @@ func (a *Accounts) publicCalls() []api.Call {
 		{Pattern: "GET /v1/accounts/me", Public: true, Handle: a.self(func(r *http.Request, id string, from Caller) (any, error) {
 			return a.GetSelf(r.Context(), id, from)
 		})},
-		{Pattern: "PATCH /v1/accounts/me", Public: true, Body: true, Handle: a.self(a.patchSelf)},
+		{Pattern: "PATCH /v1/accounts/me", Public: true, Conditions: api.IfMatch, Body: true, Handle: a.self(a.patchSelf)},
 		post("/me/password", a.self(a.passwordOfSelf)),
 		post("/me/delete", a.self(a.deleteSelf)),
 	}
@@ -80,16 +81,19 @@ func (a *Accounts) patchSelf(r *http.Request, id string, from Caller) (any, erro
 		return nil, err
 	}
 	from.Renewal = in.Renewal
+	m, err := kit.MatchExisting(r.Header)
 	switch {
+	case err != nil:
+		return nil, err
 	case (in.Nickname == nil) == (in.Name == nil):
 		return nil, wire.Errorf(wire.BadRequest, "want either nickname or name")
 	case in.Nickname != nil:
-		return a.SetNickname(r.Context(), id, *in.Nickname, from)
+		return a.SetNickname(r.Context(), id, *in.Nickname, from, m)
 	}
 	if in.Password == nil {
 		return nil, wire.Errorf(wire.BadRequest, "password: it is missing")
 	}
-	return a.RenameSelf(r.Context(), id, *in.Name, *in.Password, from)
+	return a.RenameSelf(r.Context(), id, *in.Name, *in.Password, from, m)
 }
 
 func (a *Accounts) passwordOfSelf(r *http.Request, id string, from Caller) (any, error) {

@@ -56,8 +56,8 @@ func TestCheck(t *testing.T) {
 			}
 		}
 		rename := func() {
-			ok[Account](t)(a.Rename(t.Context(), id, "amelia", here))
-			ok[Account](t)(a.Rename(t.Context(), id, "amy", here))
+			ok[Account](t)(a.Rename(t.Context(), id, "amelia", here, kit.Match{}))
+			ok[Account](t)(a.Rename(t.Context(), id, "amy", here, kit.Match{}))
 		}
 		login := func() { ok[Session](t)(a.login(t, "amy", "secret of amy")) }
 		for _, d := range []struct {
@@ -73,7 +73,7 @@ func TestCheck(t *testing.T) {
 			}, {
 				namePrefix + named("eve").digest + ": it names the account " + bob + ", whose record has another name",
 				func() { change(namePrefix+named("eve").digest, setOp(idField, bob, 0)) },
-				func() { ok[Account](t)(a.Rename(t.Context(), bob, "eve", here)) },
+				func() { ok[Account](t)(a.Rename(t.Context(), bob, "eve", here, kit.Match{})) },
 			}, {
 				namePrefix + amy + ": its field $$id is malformed",
 				func() { change(namePrefix+amy, setOp(idField, 1, 0)) },

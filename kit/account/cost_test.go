@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchboard/internal/state"
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
 	"switchboard/queue"
@@ -71,7 +72,7 @@ func TestCosts(t *testing.T) {
 	check("renew")
 	ok[Account](t)(a.Get(t.Context(), s.Account.ID))
 	check("get")
-	ok[Account](t)(a.RenameSelf(t.Context(), s.Account.ID, "bob", "secret of amy", here))
+	ok[Account](t)(a.RenameSelf(t.Context(), s.Account.ID, "bob", "secret of amy", here, kit.Match{}))
 	check("change the name")
 	ok[Account](t)(a.ChangePassword(t.Context(), s.Account.ID, "secret of amy", "another secret", here))
 	check("change the password")

@@ -18,6 +18,7 @@ import (
 type edit struct {
 	*snapshot
 	next   record // the record after the change
+	stored int64  // its id, once it is stored
 	update *state.Update
 	// disconnect are the clients whose connections the change ends; all means every connection.
 	disconnect []string
@@ -68,17 +69,25 @@ func (a *Accounts) commit(ctx context.Context, e *edit) error {
 	if err := a.index.Schedule(ctx, projectDelay, e.id); err != nil {
 		return fmt.Errorf("account %s: %w", e.id, err)
 	}
+	e.next.Edited = 0
+	if before := &e.record.value; e.exists() && !before.edited(&e.next) {
+		e.next.Edited = before.version(e.record.id)
+	}
 	e.set(recordField, e.next, 0)
 	e.update.Keep = a.life(&e.next)
 	done, err := a.store.Change(ctx, accountPrefix+e.id, e.update, a.opts.Durable)
 	if err != nil {
 		return err
 	}
+	e.stored = done.ID
 	if err := a.index.Put(ctx, a.card(e.id, done.ID, &e.next)); err != nil {
 		a.log.Warn().Err(err).Msg("accounts: the list is shown later")
 	}
 	return a.disconnect(ctx, e)
 }
+
+// account returns the account after the change.
+func (e *edit) account() Account { return e.next.account(e.id, e.stored) }
 
 // disconnect ends the connections that an edit ends.
 func (a *Accounts) disconnect(ctx context.Context, e *edit) (err error) {

@@ -127,7 +127,7 @@ func (a *Accounts) renew(ctx context.Context, text string, from Caller) (Session
 		if _, err = a.store.Change(ctx, accountPrefix+t.account, u, a.opts.Durable); err != nil {
 			return Session{}, changed(err)
 		}
-		return a.session(s.record.value.account(s.id), g.value, next)
+		return a.session(s.account(), g.value, next)
 	})
 }
 

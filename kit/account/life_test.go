@@ -6,6 +6,7 @@ import (
 
 	"switchboard/internal/await"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/kittest"
 )
 
@@ -50,7 +51,7 @@ func TestAccountsStay(t *testing.T) {
 		a, _ := start(t, s, func(o *Options) { o.RenewalLife, o.GuestLife = time.Second, time.Second })
 		ctx := t.Context()
 		promoted := ok[Session](t)(a.Register(ctx, Registration{}, here))
-		ok[Account](t)(a.Upgrade(ctx, promoted.Account.ID, "bob", "secret of bob", a.caller(t, promoted)))
+		ok[Account](t)(a.Upgrade(ctx, promoted.Account.ID, "bob", "secret of bob", a.caller(t, promoted), kit.Match{}))
 		guest := ok[Session](t)(a.Register(ctx, Registration{}, here)) // later
 		await.True(t, "the guest ends", func() bool {
 			_, err := a.Get(ctx, guest.Account.ID)

@@ -34,7 +34,7 @@ const allAccounts = "all"
 
 // card returns the entry of an account in the lists: by the time of its registration.
 func card(id string, version int64, r *record) index.Card {
-	data, err := json.Marshal(r.account(id))
+	data, err := json.Marshal(r.card(id))
 	if err != nil {
 		panic(err) // the value has only strings and numbers
 	}
@@ -84,11 +84,25 @@ func (a *Accounts) List(ctx context.Context, state State, cursor string, limit i
 		if err := json.Unmarshal(c.Data, &card); err != nil {
 			return Page{}, fmt.Errorf("card of account %s: %w", c.ID, err)
 		}
-		if state != "" || card.State != Deleted {
-			page.Accounts = append(page.Accounts, c.Data)
+		if state == "" && card.State == Deleted {
+			continue
 		}
+		shown, err := withVersion(card, c)
+		if err != nil {
+			return Page{}, err
+		}
+		page.Accounts = append(page.Accounts, shown)
 	}
 	return page, nil
+}
+
+// withVersion returns the JSON of the account that a card shows.
+func withVersion(a Account, c index.Card) (json.RawMessage, error) {
+	if a.Version != 0 {
+		return c.Data, nil
+	}
+	a.Version = c.Version
+	return json.Marshal(a)
 }
 
 // Run finishes what processes that stopped have left, until ctx ends.

@@ -53,7 +53,7 @@ func (a *Accounts) register(ctx context.Context, r Registration, from Caller) (S
 	} else if err != nil {
 		return Session{}, err
 	}
-	return a.session(e.next.account(e.id), login, renewal)
+	return a.session(e.account(), login, renewal)
 }
 
 // prepare claims the name of a registration for the account of the edit, and adds name and password
@@ -147,7 +147,7 @@ func (a *Accounts) login(ctx context.Context, c Credentials, from Caller) (Sessi
 		if err != nil {
 			return Session{}, changed(err)
 		}
-		session, err := a.session(e.next.account(e.id), login, renewal)
+		session, err := a.session(e.account(), login, renewal)
 		session.Message = message
 		return session, err
 	})

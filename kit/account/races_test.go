@@ -3,6 +3,7 @@ package account
 import (
 	"errors"
 	"fmt"
+	"switchboard/kit"
 	"sync"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func TestRenameInTwoPlaces(t *testing.T) {
 			ids = append(ids, a.register(t, fmt.Sprint("user-", i)).Account.ID)
 		}
 		rename := func(i int, id, name string) error {
-			_, err := list[i%2].Rename(t.Context(), id, name, here)
+			_, err := list[i%2].Rename(t.Context(), id, name, here, kit.Match{})
 			return err
 		}
 		if n := successes(t, parallel(8, func(i int) error { return rename(i, ids[i%4], "wanted") })); n < 1 {
@@ -98,7 +99,7 @@ func TestRenameInTwoPlaces(t *testing.T) {
 func TestFormerNameIsFree(t *testing.T) {
 	eachStore(t, func(t *testing.T, a, b instance) {
 		id := a.register(t, "amy").Account.ID
-		got := ok[Account](t)(b.RenameSelf(t.Context(), id, "Amelia", "secret of amy", here))
+		got := ok[Account](t)(b.RenameSelf(t.Context(), id, "Amelia", "secret of amy", here, kit.Match{}))
 		if got.Name != "amelia" || got.ID != id {
 			t.Errorf("renamed to %+v", got)
 		}
@@ -109,9 +110,9 @@ func TestFormerNameIsFree(t *testing.T) {
 		if other.Account.ID == id {
 			t.Error("an id was given twice")
 		}
-		ok[Account](t)(a.Rename(t.Context(), other.Account.ID, "bob", here))
-		ok[Account](t)(a.Rename(t.Context(), id, "amy", here)) // back
-		_, err = b.RenameSelf(t.Context(), id, "carl", "not the secret", here)
+		ok[Account](t)(a.Rename(t.Context(), other.Account.ID, "bob", here, kit.Match{}))
+		ok[Account](t)(a.Rename(t.Context(), id, "amy", here, kit.Match{})) // back
+		_, err = b.RenameSelf(t.Context(), id, "carl", "not the secret", here, kit.Match{})
 		wantCode(t, err, wire.Unauthorized)
 	})
 }

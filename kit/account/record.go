@@ -1,12 +1,15 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 
 	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -42,6 +45,8 @@ type Account struct {
 	State    State  `json:"state"`
 	Created  int64  `json:"created"` // Unix ms
 	Login    *Login `json:"login,omitempty"`
+	// Version changes with Name, Nickname and State, and not with a login. It is never used twice.
+	Version int64 `json:"version,omitempty"`
 }
 
 // Login is the last login of an account.
@@ -60,10 +65,29 @@ type record struct {
 	Login    *Login    `json:"login,omitempty"`
 	Events   int64     `json:"events"`         // how many events there were
 	Last     EventType `json:"last,omitempty"` // the type of the last one
+	// Edited is the version of the account, if it is not the id of this record: the id of the record
+	// with which Name, Nickname or State changed. 0 means this one, also in records from before it.
+	Edited int64 `json:"edited,omitempty"`
 }
 
-func (r *record) account(id string) Account {
-	return Account{ID: id, Name: r.Name, Nickname: r.Nickname, State: r.State, Created: r.Created, Login: r.Login}
+// card returns the account as cards have it. A version of 0 is that of the card.
+func (r *record) card(id string) Account {
+	return Account{ID: id, Name: r.Name, Nickname: r.Nickname, State: r.State, Created: r.Created, Login: r.Login, Version: r.Edited}
+}
+
+// account returns what callers see of an account whose record has an id.
+func (r *record) account(id string, record int64) Account {
+	a := r.card(id)
+	a.Version = r.version(record)
+	return a
+}
+
+// version returns the version of an account whose record has an id.
+func (r *record) version(id int64) int64 { return cmp.Or(r.Edited, id) }
+
+// edited reports whether next has another version than r.
+func (r *record) edited(next *record) bool {
+	return r.Name != next.Name || r.Nickname != next.Nickname || r.State != next.State
 }
 
 // grant is the value of $$token/{slot}: a login that can be renewed.
@@ -95,6 +119,17 @@ type snapshot struct {
 }
 
 func (s *snapshot) exists() bool { return s.record.id != 0 }
+
+// account returns what callers see.
+func (s *snapshot) account() Account { return s.record.value.account(s.id, s.record.id) }
+
+// checkVersion returns a conflict unless the account meets the condition.
+func (s *snapshot) checkVersion(m kit.Match) error {
+	if have := s.record.value.version(s.record.id); !m.Met(have) {
+		return &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "the account has version %d", have), Data: s.account()}
+	}
+	return nil
+}
 
 // read reads an account. All of its fields come from one read, so they belong together.
 func (a *Accounts) read(ctx context.Context, id string) (*snapshot, error) {

@@ -6,15 +6,17 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
-// Rename gives an account another name. The error is conflict if the name is taken, or if the
-// account is renamed by two callers at once.
-func (a *Accounts) Rename(ctx context.Context, id, text string, from Caller) (Account, error) {
-	return a.rename(ctx, id, text, from, func(*snapshot) error { return nil })
+// Rename gives an account another name. The error is conflict if the name is taken, if the account
+// is renamed by two callers at once, or if the condition is not met.
+func (a *Accounts) Rename(ctx context.Context, id, text string, from Caller, m kit.Match) (Account, error) {
+	return a.rename(ctx, id, text, from, func(now *snapshot) error { return now.checkVersion(m) })
 }
 
-// rename is Rename if check returns no error for the account as it is when the name changes.
+// rename is Rename if check returns no error for the account before it, and as it is when the name
+// changes.
 func (a *Accounts) rename(ctx context.Context, id, text string, from Caller, check func(*snapshot) error) (Account, error) {
 	n, err := parseName(text)
 	if err == nil {
@@ -27,12 +29,16 @@ func (a *Accounts) rename(ctx context.Context, id, text string, from Caller, che
 	if err != nil {
 		return Account{}, err
 	}
+	if !s.exists() {
+		return Account{}, notFound(id)
+	}
+	if err := check(s); err != nil {
+		return Account{}, err
+	}
 	former := s.record.value.Name
 	switch {
-	case !s.exists():
-		return Account{}, notFound(id)
 	case former == n.text:
-		return s.record.value.account(id), nil
+		return s.account(), nil
 	case s.scram.id == 0:
 		return Account{}, wire.Errorf(wire.BadRequest, "a guest gets a name and a password together")
 	}
@@ -52,20 +58,25 @@ func (a *Accounts) rename(ctx context.Context, id, text string, from Caller, che
 	if _, err := a.sweepName(ctx, named(former).digest); err != nil {
 		a.log.Warn().Err(err).Msg("accounts: a former name becomes free later")
 	}
-	return e.next.account(id), nil
+	return e.account(), nil
 }
 
 // RenameSelf is Rename on behalf of the user, if the password is right. It is Upgrade for a guest,
 // whose password it is then.
-func (a *Accounts) RenameSelf(ctx context.Context, id, text, password string, from Caller) (Account, error) {
+func (a *Accounts) RenameSelf(ctx context.Context, id, text, password string, from Caller, m kit.Match) (Account, error) {
 	s, err := a.checkPassword(ctx, id, password, from)
 	switch {
 	case err != nil:
 		return Account{}, err
 	case s.scram.id == 0:
-		return a.Upgrade(ctx, id, text, password, from)
+		return a.Upgrade(ctx, id, text, password, from, m)
 	}
-	return a.rename(ctx, id, text, from, func(now *snapshot) error { return now.checkSince(s, from) })
+	return a.rename(ctx, id, text, from, func(now *snapshot) error {
+		if err := now.checkSince(s, from); err != nil {
+			return err
+		}
+		return now.checkVersion(m)
+	})
 }
 
 // takeName claims a name for an account that exists, and makes an edit that gives it to the record.
@@ -97,7 +108,7 @@ func (a *Accounts) takeName(ctx context.Context, s *snapshot, n name, change fun
 }
 
 // Upgrade gives a guest a name and a password. The error is bad_request if the account has them.
-func (a *Accounts) Upgrade(ctx context.Context, id, text, password string, from Caller) (Account, error) {
+func (a *Accounts) Upgrade(ctx context.Context, id, text, password string, from Caller, m kit.Match) (Account, error) {
 	n, err := parseName(text)
 	if err == nil {
 		err = a.passwords.checkNew(password)
@@ -107,7 +118,7 @@ func (a *Accounts) Upgrade(ctx context.Context, id, text, password string, from 
 	}
 	s, err := a.read(ctx, id)
 	if err == nil {
-		err = s.checkUpgrade(from)
+		err = s.checkUpgrade(from, m)
 	}
 	var c *credentials
 	if err == nil {
@@ -116,7 +127,7 @@ func (a *Accounts) Upgrade(ctx context.Context, id, text, password string, from 
 	var e *edit
 	if err == nil {
 		e, err = a.takeName(ctx, s, n, func(e *edit) error {
-			if err := e.checkUpgrade(from); err != nil {
+			if err := e.checkUpgrade(from, m); err != nil {
 				return err
 			}
 			e.set(scramField, c, 0)
@@ -127,11 +138,12 @@ func (a *Accounts) Upgrade(ctx context.Context, id, text, password string, from 
 	if err != nil {
 		return Account{}, a.guestRefused(ctx, err, from)
 	}
-	return e.next.account(id), nil
+	return e.account(), nil
 }
 
-// checkUpgrade checks that the account is an open one of a guest, and that the guest calls.
-func (s *snapshot) checkUpgrade(from Caller) error {
+// checkUpgrade checks that the account is an open one of a guest, that the guest calls, and that
+// the account meets the condition.
+func (s *snapshot) checkUpgrade(from Caller, m kit.Match) error {
 	switch {
 	case !s.exists():
 		return notFound(s.id)
@@ -141,8 +153,10 @@ func (s *snapshot) checkUpgrade(from Caller) error {
 	if err := s.checkUser(from); err != nil {
 		return err
 	}
-	_, err := s.checkGuest(from)
-	return err
+	if _, err := s.checkGuest(from); err != nil {
+		return err
+	}
+	return s.checkVersion(m)
 }
 
 // guestRefused returns the error for a guest. If its renewal token was used before, the login ends,
@@ -158,8 +172,9 @@ func (a *Accounts) guestRefused(ctx context.Context, err error, from Caller) err
 	return a.endReused(ctx, t, from)
 }
 
-// SetNickname changes the nickname of an account. Tokens have it after the next renewal.
-func (a *Accounts) SetNickname(ctx context.Context, id, nickname string, from Caller) (Account, error) {
+// SetNickname changes the nickname of an account. Tokens have it after the next renewal. The error
+// is conflict if the condition is not met.
+func (a *Accounts) SetNickname(ctx context.Context, id, nickname string, from Caller, m kit.Match) (Account, error) {
 	err := checkProfile(nickname, "")
 	if err == nil {
 		err = a.rates.edited(id)
@@ -168,14 +183,17 @@ func (a *Accounts) SetNickname(ctx context.Context, id, nickname string, from Ca
 		return Account{}, err
 	}
 	e, err := a.edit(ctx, id, func(e *edit) error {
+		if err := e.checkUser(from); err != nil {
+			return err
+		}
 		e.next.Nickname = nickname
 		e.log(Event{Type: NewNickname, Address: from.text()})
-		return e.checkUser(from)
+		return e.checkVersion(m)
 	})
 	if err != nil {
 		return Account{}, err
 	}
-	return e.next.account(id), nil
+	return e.account(), nil
 }
 
 // ChangePassword replaces the password of an account, on behalf of its user. All logins and
@@ -251,7 +269,7 @@ func (a *Accounts) withPassword(ctx context.Context, s *snapshot, from Caller, c
 	if err != nil {
 		return Account{}, err
 	}
-	return e.next.account(s.id), nil
+	return e.account(), nil
 }
 
 // checkSince checks again what checkPassword has checked in an earlier snapshot.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/kittest"
 )
 
@@ -46,14 +47,16 @@ func TestEndedLogin(t *testing.T) {
 			s := a.register(t, name)
 			from, id, password := b.caller(t, s), s.Account.ID, "secret of "+name
 			ok[Account](t)(b.GetSelf(t.Context(), id, from))
-			ok[Account](t)(b.SetNickname(t.Context(), id, "before", from))
+			ok[Account](t)(b.SetNickname(t.Context(), id, "before", from, kit.Match{}))
 			if err := end(s); err != nil {
 				t.Fatal(err)
 			}
 			for what, call := range map[string]func() (Account, error){
 				"read":            func() (Account, error) { return b.GetSelf(t.Context(), id, from) },
-				"change nickname": func() (Account, error) { return b.SetNickname(t.Context(), id, "after", from) },
-				"rename":          func() (Account, error) { return b.RenameSelf(t.Context(), id, "other-"+name, password, from) },
+				"change nickname": func() (Account, error) { return b.SetNickname(t.Context(), id, "after", from, kit.Match{}) },
+				"rename": func() (Account, error) {
+					return b.RenameSelf(t.Context(), id, "other-"+name, password, from, kit.Match{})
+				},
 				"change password": func() (Account, error) { return b.ChangePassword(t.Context(), id, password, "another secret", from) },
 				"delete":          func() (Account, error) { return b.DeleteSelf(t.Context(), id, password, from) },
 			} {
@@ -83,14 +86,14 @@ func TestGuestTakeover(t *testing.T) {
 			strings.Replace(other.Renewal, other.Account.ID, id, 1),
 		} {
 			stolen.Renewal = renewal
-			_, err := b.RenameSelf(t.Context(), id, "mallory", "a long secret", stolen)
+			_, err := b.RenameSelf(t.Context(), id, "mallory", "a long secret", stolen, kit.Match{})
 			wantCode(t, err, wire.Unauthorized)
-			_, err = b.Upgrade(t.Context(), id, "mallory", "a long secret", stolen)
+			_, err = b.Upgrade(t.Context(), id, "mallory", "a long secret", stolen, kit.Match{})
 			wantCode(t, err, wire.Unauthorized)
 			_, err = b.DeleteSelf(t.Context(), id, "", stolen)
 			wantCode(t, err, wire.Unauthorized)
 		}
-		got := ok[Account](t)(b.RenameSelf(t.Context(), id, "amy", "a long secret", from))
+		got := ok[Account](t)(b.RenameSelf(t.Context(), id, "amy", "a long secret", from, kit.Match{}))
 		if got.Name != "amy" || got.ID != id {
 			t.Errorf("upgraded to %+v", got)
 		}
@@ -100,7 +103,7 @@ func TestGuestTakeover(t *testing.T) {
 		// A renewal token that was used before may be stolen.
 		third := ok[Session](t)(a.Register(t.Context(), Registration{}, here))
 		next := ok[Session](t)(a.Renew(t.Context(), third.Renewal, here))
-		_, err := b.RenameSelf(t.Context(), third.Account.ID, "carl", "a long secret", b.caller(t, third))
+		_, err := b.RenameSelf(t.Context(), third.Account.ID, "carl", "a long secret", b.caller(t, third), kit.Match{})
 		wantCode(t, err, wire.Unauthorized)
 		_, err = a.Renew(t.Context(), next.Renewal, here)
 		wantCode(t, err, wire.Unauthorized)
@@ -113,14 +116,14 @@ func TestNicknamesKeepHistory(t *testing.T) {
 		s := a.register(t, "amy")
 		from := a.caller(t, s)
 		for i := range HistorySize + 20 {
-			ok[Account](t)([]instance{a, b}[i%2].SetNickname(t.Context(), s.Account.ID, fmt.Sprint("amy ", i), from))
+			ok[Account](t)([]instance{a, b}[i%2].SetNickname(t.Context(), s.Account.ID, fmt.Sprint("amy ", i), from, kit.Match{}))
 		}
 		list := ok[[]Event](t)(b.History(t.Context(), s.Account.ID))
 		if len(list) != 2 || list[0].Type != NewNickname || list[1].Type != Registered {
 			t.Errorf("history: %+v", list)
 		}
 		ok[Session](t)(a.login(t, "amy", "secret of amy"))
-		ok[Account](t)(b.SetNickname(t.Context(), s.Account.ID, "Amy", from))
+		ok[Account](t)(b.SetNickname(t.Context(), s.Account.ID, "Amy", from, kit.Match{}))
 		if list := ok[[]Event](t)(b.History(t.Context(), s.Account.ID)); len(list) != 4 || list[0].N != 4 {
 			t.Errorf("history: %+v", list)
 		}
@@ -132,9 +135,9 @@ func TestRatesOfTokens(t *testing.T) {
 	a, _ := start(t, kittest.NewMemory(), func(o *Options) { o.CallRate, o.NameRate = 4, 3 })
 	s := a.register(t, "amy")
 	for range 3 {
-		ok[Account](t)(a.SetNickname(t.Context(), s.Account.ID, "Amy", a.caller(t, s)))
+		ok[Account](t)(a.SetNickname(t.Context(), s.Account.ID, "Amy", a.caller(t, s), kit.Match{}))
 	}
-	_, err := a.SetNickname(t.Context(), s.Account.ID, "Amy", a.caller(t, s))
+	_, err := a.SetNickname(t.Context(), s.Account.ID, "Amy", a.caller(t, s), kit.Match{})
 	wantCode(t, err, wire.RateLimited)
 	for range 2 {
 		a.OK(t, "GET", "/v1/accounts/me", "", "Authorization", "Bearer "+s.Token)

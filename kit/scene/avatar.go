@@ -183,9 +183,13 @@ func (s *Scenes) GetAvatar(ctx context.Context, id string) (*Avatar, error) {
 	return a.show(), nil
 }
 
-// own returns an error unless the avatar belongs to the user. A nil user may do everything.
+// own returns an error unless the avatar belongs to the user. A nil user may do everything. For
+// other users, a deleted avatar is not there.
 func (a *storedAvatar) own(user *string) error {
 	if user != nil && a.value.User != *user {
+		if a.value.Status == Deleted {
+			return notFound("avatar", a.key)
+		}
 		return wire.Errorf(wire.Forbidden, "avatar %s belongs to another user", a.key)
 	}
 	return nil
@@ -222,8 +226,11 @@ func (p *AvatarPatch) apply(r *avatarRecord) error {
 // must not be deleted. A deleted avatar ends after Options.DeletedLife.
 func (s *Scenes) PatchAvatar(ctx context.Context, id string, user *string, p AvatarPatch) (*Avatar, error) {
 	a, err := s.changeAvatar(ctx, id, user, func(a *storedAvatar, r *avatarRecord) error {
-		if p.Version != nil && *p.Version != a.id {
-			return conflict(a.show(), "avatar %s has version %d", id, a.id)
+		if user != nil && r.Status == Deleted {
+			return notFound("avatar", id)
+		}
+		if err := a.checkVersion(p.Version); err != nil {
+			return err
 		}
 		if err := p.apply(r); err != nil {
 			return err
@@ -233,45 +240,87 @@ func (s *Scenes) PatchAvatar(ctx context.Context, id string, user *string, p Ava
 		}
 		return nil
 	})
-	if err != nil || a.Status != Deleted {
-		return a, err
+	if err == nil && a.Status == Deleted {
+		s.afterDelete(ctx, a)
 	}
+	return a, err
+}
+
+// afterDelete returns a deleted avatar to the budget of its user, and ends older ones. What fails
+// is done later.
+func (s *Scenes) afterDelete(ctx context.Context, a *Avatar) {
 	s.uncharge(ctx, a)
 	if err := s.endDeleted(ctx, a.User); err != nil {
 		s.log.Warn().Err(err).Str("user", a.User).Msg("deleted avatars end later")
 	}
-	return a, nil
 }
 
-// DeleteAvatar marks an avatar as deleted, and takes it out of its scene.
+// checkVersion returns a conflict unless the avatar has the version. Nil means any.
+func (a *storedAvatar) checkVersion(version *int64) error {
+	if version != nil && *version != a.id {
+		return conflict(a.show(), "avatar %s has version %d", a.key, a.id)
+	}
+	return nil
+}
+
+// DeleteAvatar marks an avatar as deleted, and takes it out of its scene. If it is deleted, nothing
+// changes. If user is not nil, it must be the avatar's user.
 func (s *Scenes) DeleteAvatar(ctx context.Context, id string, user *string, version *int64) (*Avatar, error) {
-	status := Deleted
-	return s.PatchAvatar(ctx, id, user, AvatarPatch{Version: version, Status: &status})
+	a, err := s.changeAvatar(ctx, id, user, func(a *storedAvatar, r *avatarRecord) error {
+		if err := a.checkVersion(version); err != nil {
+			return err
+		}
+		if r.Status == Deleted {
+			return errSame
+		}
+		r.Status, r.Scene = Deleted, ""
+		return nil
+	})
+	if err == nil {
+		s.afterDelete(ctx, a)
+	}
+	return a, err
 }
 
-// Leave takes an avatar out of its scene. Only backends may do so.
+// Leave takes an avatar out of its scene. If it is in none, nothing changes. Only backends may do
+// so.
 func (s *Scenes) Leave(ctx context.Context, id string) (*Avatar, error) {
 	return s.changeAvatar(ctx, id, nil, func(_ *storedAvatar, r *avatarRecord) error {
+		if r.Scene == "" {
+			return errSame
+		}
 		r.Scene = ""
 		return nil
 	})
 }
 
-// changeAvatar changes the record of an avatar, and then its places.
+// errSame is the error of an edit that changes nothing. So a repeated call has the answer of the
+// first one.
+var errSame = errors.New("nothing changes")
+
+// changeAvatar changes the record of an avatar, unless the error of edit is errSame, and then its
+// places.
 func (s *Scenes) changeAvatar(ctx context.Context, id string, user *string, edit func(*storedAvatar, *avatarRecord) error) (*Avatar, error) {
 	_, err := kit.Retry(ctx, "avatar "+id, func() (*storedAvatar, error) {
 		a, err := s.readAvatar(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		if a == nil || user != nil && a.value.Status == Deleted {
+		if a == nil {
 			return nil, notFound("avatar", id)
 		}
-		r := a.value
-		if err := cmp.Or(a.own(user), edit(a, &r)); err != nil {
+		if err := a.own(user); err != nil {
 			return nil, err
 		}
-		return a, s.move(ctx, a, r)
+		r := a.value
+		switch err := edit(a, &r); err {
+		case nil:
+			return a, s.move(ctx, a, r)
+		case errSame:
+			return a, nil // an earlier call may have failed after its change: it is settled below
+		default:
+			return nil, err
+		}
 	})
 	if err != nil {
 		return nil, err

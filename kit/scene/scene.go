@@ -224,8 +224,8 @@ func (s *Scenes) PatchScene(ctx context.Context, id string, p ScenePatch) (*Scen
 		if err != nil {
 			return nil, err
 		}
-		if p.Version != nil && *p.Version != c.id {
-			return nil, conflict(c.show(0), "scene %s has version %d", id, c.id)
+		if err := c.checkVersion(p.Version); err != nil {
+			return nil, err
 		}
 		r := c.value
 		if err := p.apply(&r); err != nil {
@@ -239,11 +239,36 @@ func (s *Scenes) PatchScene(ctx context.Context, id string, p ScenePatch) (*Scen
 	return s.listScene(ctx, c)
 }
 
+// checkVersion returns a conflict unless the scene has the version. Nil means any.
+func (c *storedScene) checkVersion(version *int64) error {
+	if version != nil && *version != c.id {
+		return conflict(c.show(0), "scene %s has version %d", c.key, c.id)
+	}
+	return nil
+}
+
 // DeleteScene marks a scene as deleted, frees its name, and removes the places in it. Its avatars
-// are in no scene.
+// are in no scene. If it is deleted, nothing changes.
 func (s *Scenes) DeleteScene(ctx context.Context, id string, version *int64) (*Scene, error) {
-	status := Deleted
-	return s.PatchScene(ctx, id, ScenePatch{Version: version, Status: &status})
+	c, err := kit.Retry(ctx, "scene "+id, func() (*storedScene, error) {
+		c, err := s.readScene(ctx, id)
+		if err == nil {
+			err = c.checkVersion(version)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r := c.value
+		if r.Status == Deleted && c.pending == nil {
+			return c, s.settleScene(ctx, id) // an earlier call may have failed after its change
+		}
+		r.Status = Deleted
+		return c, s.writeScene(ctx, c, r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.listScene(ctx, c)
 }
 
 // writeScene writes the record of a scene, if it has not changed.

@@ -52,8 +52,14 @@ func TestAccountHasManyAvatars(t *testing.T) {
 		w.wantCode(err, wire.Conflict)
 		_, err = amy.PatchAvatar(ctx, ids[0], clientscene.AvatarPatch{Name: &name})
 		w.must(err)
-		_, err = amy.DeleteAvatar(ctx, ids[1])
+		first, err := amy.DeleteAvatar(ctx, ids[1])
 		w.must(err)
+		again, err := amy.DeleteAvatar(ctx, ids[1])
+		if w.must(err); again.Version != first.Version || again.Status != first.Status {
+			t.Errorf("the answer to the deletion is %+v, and repeated %+v", first, again)
+		}
+		_, err = bob.DeleteAvatar(ctx, ids[1])
+		w.wantCode(err, wire.NotFound)
 		if got := names(amy); !strings.Contains(got, "Zoe,") || strings.Contains(got, "Amy 1") || strings.Count(got, ",") != 2 {
 			t.Errorf("the list is %s", got)
 		}

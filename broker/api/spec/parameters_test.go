@@ -71,7 +71,7 @@ func (r *runner) attempts(o *operation, s *step) (list []attempt) {
 		name := parameter["name"].(string)
 		if parameter["in"] == "header" {
 			conditions[name] = true
-			list = append(list, attempt{query: s.query, header: name + ": x", text: name})
+			list = append(list, attempt{query: s.query, header: withToken(s.header, name+": x"), text: name})
 		}
 		if parameter["in"] != "query" {
 			continue
@@ -95,6 +95,16 @@ func (r *runner) attempts(o *operation, s *step) (list []attempt) {
 		list = append(list, attempt{query: s.query, header: s.header, body: `{"zz":1}`, text: "zz"})
 	}
 	return list
+}
+
+// withToken returns the headers of a call with another one instead of all but its token.
+func withToken(headers, other string) string {
+	for line := range strings.Lines(headers) {
+		if strings.HasPrefix(line, "Authorization:") {
+			return strings.TrimSuffix(line, "\n") + "\n" + other
+		}
+	}
+	return other
 }
 
 // wrongValues returns values that a parameter of the query must not have.

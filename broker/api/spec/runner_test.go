@@ -26,7 +26,7 @@ type step struct {
 	path   string // the values of the path's parameters, with a space between them
 	query  string
 	body   string
-	header string // "Name: value"
+	header string // "Name: value", one a line
 	key    string // the API key; "" for one with the scope of the operation, "-" for none
 	status int    // 0 for 200
 	code   string // of the error
@@ -44,7 +44,7 @@ type runner struct {
 	saved      map[string]string
 	// around is called before and after each call of a scenario that is not to be refused. Nil means
 	// no call.
-	around func(s step, after bool)
+	around func(s step, answer []byte)
 	// loose ignores the answers of steps, for a test that changes what they expect.
 	loose bool
 
@@ -74,11 +74,11 @@ func (r *runner) play(steps []step) {
 		}
 		accepted := r.around != nil && s.status < http.StatusMultipleChoices
 		if accepted {
-			r.around(s, false)
+			r.around(s, nil)
 		}
 		answer := r.call(fmt.Sprintf("step %d, %s", i, s.op), &s)
 		if accepted {
-			r.around(s, true)
+			r.around(s, answer)
 		}
 		for pair := range strings.FieldsSeq(s.save) {
 			name, path, _ := strings.Cut(pair, "=")
@@ -140,7 +140,8 @@ func (r *runner) request(o *operation, s *step) *http.Request {
 	if key != "" && key != "-" {
 		q.Header.Set("Authorization", "Bearer "+key)
 	}
-	if name, value, found := strings.Cut(r.fill(s.header), ": "); found {
+	for line := range strings.Lines(r.fill(s.header)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		q.Header.Set(name, value)
 	}
 	return q

@@ -167,9 +167,6 @@ func brokenRemoval(c kitCall) string {
 	return ""
 }
 
-// unversioned are the calls that change one member of an account, and nothing else of it.
-var unversioned = []string{"renameAccount", "patchMyAccount"}
-
 // TestDocumentVersions finds documents of the kit that can be changed without their version: GET
 // answers the version, and PUT, PATCH and DELETE of the same path take If-Match. In methods, it is
 // the member version.
@@ -181,9 +178,6 @@ func TestDocumentVersions(t *testing.T) {
 		versioned[c.path] = versioned[c.path] || c.verb == http.MethodGet && has(c.answers, "version")
 	}
 	for _, c := range calls {
-		if slices.Contains(unversioned, c.name) {
-			continue
-		}
 		switch c.verb {
 		case http.MethodPatch, http.MethodPut, http.MethodDelete:
 			switch {

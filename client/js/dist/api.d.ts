@@ -35,3 +35,10 @@ export declare class ApiError extends SwitchboardError {
     /** Of a durable push that is stored but not confirmed: the results. */
     results: unknown;
 }
+/** A condition on the version of a document: a version, or "*" for any. */
+export type Condition = {
+    ifMatch?: number | "*";
+    ifNoneMatch?: "*";
+};
+/** The headers of a condition. */
+export declare function headersOf(condition?: Condition): Record<string, string>;

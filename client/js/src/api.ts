@@ -104,6 +104,18 @@ export class ApiError extends SwitchboardError {
   results: unknown;
 }
 
+/** A condition on the version of a document: a version, or "*" for any. */
+export type Condition = { ifMatch?: number | "*"; ifNoneMatch?: "*" };
+
+/** The headers of a condition. */
+export function headersOf(condition: Condition = {}): Record<string, string> {
+  const { ifMatch, ifNoneMatch } = condition;
+  return {
+    ...(ifMatch !== undefined && { "If-Match": ifMatch === "*" ? "*" : `"${ifMatch}"` }),
+    ...(ifNoneMatch && { "If-None-Match": ifNoneMatch }),
+  };
+}
+
 function parse(text: string): unknown {
   try {
     return JSON.parse(text || "null") as unknown;

@@ -77,7 +77,7 @@ test("a login gives each token once; its own calls use the token while it is fre
 
 test("a guest shows its renewal token, an account with a password does not", async () => {
   const bodies: unknown[] = [];
-  const account: Account = { id: "u1", state: "open", created: 1 };
+  const account: Account = { id: "u1", state: "open", created: 1, version: 1 };
   const session = await new Accounts("http://a", {
     fetch: async (url, init) => {
       if ((url as string).endsWith("/renew"))
@@ -98,6 +98,23 @@ test("a guest shows its renewal token, an account with a password does not", asy
     { password: "a long secret" },
     { password: "", renewal: "next" },
   ]);
+});
+
+test("a change of the account names the version that it must have", async () => {
+  const conditions: (string | null)[] = [];
+  const session = await new Accounts("http://a", {
+    fetch: async (url, init) => {
+      const account: Account = { id: "u1", state: "open", created: 1, version: 7 };
+      if ((url as string).endsWith("/renew"))
+        return answer(200, { account, token: "t", expires_in: 100, renewal: "next" });
+      conditions.push(new Headers(init!.headers).get("If-Match"));
+      return answer(200, account);
+    },
+  }).resume("r");
+  await session.patch({ nickname: "Amy" }, { ifMatch: session.account.version });
+  await session.patch({ nickname: "Amy" }, { ifMatch: "*" });
+  await session.patch({ nickname: "Amy" });
+  assert.deepEqual(conditions, ['"7"', "*", null]);
 });
 
 test("a body that is no JSON is the error of the caller, and is not repeated", async () => {

@@ -169,7 +169,10 @@ const kit: Calls<Kit> = {
   account: [["a"]],
   accountByName: [["n"]],
   accountHistory: [["a"]],
-  renameAccount: [["a", "n"]],
+  renameAccount: [
+    ["a", "n"],
+    ["a", "n", { ifMatch: 1 }],
+  ],
   setAccountPassword: [["a", "p"]],
   operateAccount: [
     ["a", "lock"],

@@ -11,6 +11,8 @@ export interface Account {
         at: number;
         address?: string;
     };
+    /** It changes with the name, the nickname and the state, and not with a login. */
+    version: number;
 }
 /** The answer to a login. Keep `renewal` where only your application can read it. */
 export interface LoginAnswer {
@@ -71,12 +73,17 @@ export declare class Session {
     /** Ends the login, or all logins of the account. */
     logout(everywhere?: boolean): Promise<void>;
     me(): Promise<Account>;
-    /** Changes the nickname, or the name with the current password. A guest gets both. */
+    /**
+     * Changes the nickname, or the name with the current password. A guest gets both. If the account
+     * has another version than `ifMatch`, the error is `conflict`.
+     */
     patch(change: {
         nickname: string;
     } | {
         name: string;
         password: string;
+    }, condition?: {
+        ifMatch?: number | "*";
     }): Promise<Account>;
     /** Changes the password. All logins and connections end: log in again. */
     changePassword(password: string, newPassword: string): Promise<Account>;

@@ -91,6 +91,13 @@ var ApiError = class extends SwitchboardError2 {
     this.retryAfter = 0;
   }
 };
+function headersOf(condition = {}) {
+  const { ifMatch, ifNoneMatch } = condition;
+  return {
+    ...ifMatch !== void 0 && { "If-Match": ifMatch === "*" ? "*" : `"${ifMatch}"` },
+    ...ifNoneMatch && { "If-None-Match": ifNoneMatch }
+  };
+}
 function parse(text) {
   try {
     return JSON.parse(text || "null");
@@ -240,10 +247,13 @@ var Session = class {
   async me() {
     return this.account = await this.call("GET", "");
   }
-  /** Changes the nickname, or the name with the current password. A guest gets both. */
-  async patch(change) {
+  /**
+   * Changes the nickname, or the name with the current password. A guest gets both. If the account
+   * has another version than `ifMatch`, the error is `conflict`.
+   */
+  async patch(change, condition) {
     const body = "name" in change ? () => this.proof(change) : () => change;
-    return this.account = await this.call("PATCH", "", body);
+    return this.account = await this.call("PATCH", "", body, headersOf(condition));
   }
   /** Changes the password. All logins and connections end: log in again. */
   changePassword(password, newPassword) {
@@ -269,9 +279,9 @@ var Session = class {
     return this.account.name === void 0 ? { ...body, renewal: this.answer.renewal } : body;
   }
   /** Makes a call with the token. The body is made when the tokens are fresh. */
-  async call(method, path, body) {
+  async call(method, path, body, headers) {
     await this.renewIfOld();
-    return this.api.call(method, `/v1/accounts/me${path}`, { body: body?.(), key: this.answer.token });
+    return this.api.call(method, `/v1/accounts/me${path}`, { body: body?.(), headers, key: this.answer.token });
   }
 };
 

@@ -91,6 +91,13 @@ var ApiError = class extends SwitchboardError2 {
     this.retryAfter = 0;
   }
 };
+function headersOf(condition = {}) {
+  const { ifMatch, ifNoneMatch } = condition;
+  return {
+    ...ifMatch !== void 0 && { "If-Match": ifMatch === "*" ? "*" : `"${ifMatch}"` },
+    ...ifNoneMatch && { "If-None-Match": ifNoneMatch }
+  };
+}
 function parse(text) {
   try {
     return JSON.parse(text || "null");
@@ -258,9 +265,9 @@ var Kit = class {
   accountHistory(account) {
     return this.get(path`/v1/accounts/${account}/history`);
   }
-  /** Changes the name; conflict if another account has it. */
-  renameAccount(account, name) {
-    return this.backend.call("PATCH", path`/v1/accounts/${account}`, { body: { name } });
+  /** Changes the name; conflict if another account has it, or if the version is another one. */
+  renameAccount(account, name, condition) {
+    return this.backend.call("PATCH", path`/v1/accounts/${account}`, { body: { name }, headers: headersOf(condition) });
   }
   /** Replaces the password, and ends all logins and connections. */
   setAccountPassword(account, password) {
@@ -342,13 +349,6 @@ function path(parts, ...names) {
 }
 function membersOf(time = {}) {
   return typeof time === "number" ? { ttl: time } : time;
-}
-function headersOf(condition = {}) {
-  const { ifMatch, ifNoneMatch } = condition;
-  return {
-    ...ifMatch !== void 0 && { "If-Match": ifMatch === "*" ? "*" : `"${ifMatch}"` },
-    ...ifNoneMatch && { "If-None-Match": ifNoneMatch }
-  };
 }
 
 // src/server/repeats.ts

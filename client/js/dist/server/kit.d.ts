@@ -1,3 +1,4 @@
+import { type Condition } from "../api.js";
 import type { Account } from "../kit/accounts.js";
 import type { BoardCard, BoardPage, BoardResult, BoardView, SeasonOption, Standing, SubmissionKey } from "../kit/boards.js";
 import type { Hold, HoldRequest, Resource } from "../kit/holds.js";
@@ -8,11 +9,6 @@ import type { Backend } from "./backend.js";
 type Page = {
     limit?: number;
     cursor?: string;
-};
-/** A condition on the version of a document: a version, or "*" for any. */
-type Condition = {
-    ifMatch?: number | "*";
-    ifNoneMatch?: "*";
 };
 /** How long something lasts. */
 interface Ttl {
@@ -198,8 +194,8 @@ export declare class Kit {
         account: string;
         events: AccountEvent[];
     }>;
-    /** Changes the name; conflict if another account has it. */
-    renameAccount(account: string, name: string): Promise<Account>;
+    /** Changes the name; conflict if another account has it, or if the version is another one. */
+    renameAccount(account: string, name: string, condition?: Condition): Promise<Account>;
     /** Replaces the password, and ends all logins and connections. */
     setAccountPassword(account: string, password: string): Promise<Account>;
     operateAccount(account: string, operation: "lock" | "unlock" | "delete" | "restore"): Promise<Account>;

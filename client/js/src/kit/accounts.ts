@@ -1,4 +1,4 @@
-import { Api, type ApiOptions } from "../api.js";
+import { Api, headersOf, type ApiOptions } from "../api.js";
 import { SignedOutError, type SwitchboardError } from "../errors.js";
 import { Scram } from "./scram.js";
 
@@ -11,6 +11,8 @@ export interface Account {
   state: "open" | "locked" | "deleted";
   created: number;
   login?: { at: number; address?: string };
+  /** It changes with the name, the nickname and the state, and not with a login. */
+  version: number;
 }
 
 /** The answer to a login. Keep `renewal` where only your application can read it. */
@@ -142,10 +144,16 @@ export class Session {
     return (this.account = await this.call<Account>("GET", ""));
   }
 
-  /** Changes the nickname, or the name with the current password. A guest gets both. */
-  async patch(change: { nickname: string } | { name: string; password: string }): Promise<Account> {
+  /**
+   * Changes the nickname, or the name with the current password. A guest gets both. If the account
+   * has another version than `ifMatch`, the error is `conflict`.
+   */
+  async patch(
+    change: { nickname: string } | { name: string; password: string },
+    condition?: { ifMatch?: number | "*" },
+  ): Promise<Account> {
     const body = "name" in change ? () => this.proof(change) : () => change;
-    return (this.account = await this.call<Account>("PATCH", "", body));
+    return (this.account = await this.call<Account>("PATCH", "", body, headersOf(condition)));
   }
 
   /** Changes the password. All logins and connections end: log in again. */
@@ -177,8 +185,13 @@ export class Session {
   }
 
   /** Makes a call with the token. The body is made when the tokens are fresh. */
-  private async call<Answer>(method: string, path: string, body?: () => object): Promise<Answer> {
+  private async call<Answer>(
+    method: string,
+    path: string,
+    body?: () => object,
+    headers?: Record<string, string>,
+  ): Promise<Answer> {
     await this.renewIfOld();
-    return this.api.call<Answer>(method, `/v1/accounts/me${path}`, { body: body?.(), key: this.answer.token });
+    return this.api.call<Answer>(method, `/v1/accounts/me${path}`, { body: body?.(), headers, key: this.answer.token });
   }
 }

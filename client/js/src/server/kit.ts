@@ -1,3 +1,4 @@
+import { headersOf, type Condition } from "../api.js";
 import type { Account } from "../kit/accounts.js";
 import type {
   BoardCard,
@@ -15,9 +16,6 @@ import type { Json, JsonInput } from "../wire.js";
 import type { Backend, CallOptions } from "./backend.js";
 
 type Page = { limit?: number; cursor?: string };
-
-/** A condition on the version of a document: a version, or "*" for any. */
-type Condition = { ifMatch?: number | "*"; ifNoneMatch?: "*" };
 
 /** How long something lasts. */
 interface Ttl {
@@ -270,9 +268,9 @@ export class Kit {
     return this.get(path`/v1/accounts/${account}/history`);
   }
 
-  /** Changes the name; conflict if another account has it. */
-  renameAccount(account: string, name: string): Promise<Account> {
-    return this.backend.call("PATCH", path`/v1/accounts/${account}`, { body: { name } });
+  /** Changes the name; conflict if another account has it, or if the version is another one. */
+  renameAccount(account: string, name: string, condition?: Condition): Promise<Account> {
+    return this.backend.call("PATCH", path`/v1/accounts/${account}`, { body: { name }, headers: headersOf(condition) });
   }
 
   /** Replaces the password, and ends all logins and connections. */
@@ -406,12 +404,4 @@ function path(parts: TemplateStringsArray, ...names: string[]): string {
 
 function membersOf(time: Duration = {}): Ttl {
   return typeof time === "number" ? { ttl: time } : time;
-}
-
-function headersOf(condition: Condition = {}): Record<string, string> {
-  const { ifMatch, ifNoneMatch } = condition;
-  return {
-    ...(ifMatch !== undefined && { "If-Match": ifMatch === "*" ? "*" : `"${ifMatch}"` }),
-    ...(ifNoneMatch && { "If-None-Match": ifNoneMatch }),
-  };
 }
