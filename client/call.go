@@ -194,7 +194,7 @@ func (call *call) order() int {
 // resumeLocked sends all subscriptions on s, and then the unsent calls, oldest first.
 func (c *Client) resumeLocked(s *session) {
 	for _, sub := range c.subs {
-		if sub.channel != wire.AllChannel && sub.pending == nil {
+		if sub.channel != wire.AllChannel && sub.pending == nil && !sub.parked() {
 			c.resubscribeLocked(sub)
 		}
 	}

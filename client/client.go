@@ -21,8 +21,9 @@ type Client struct {
 	endpoints []endpoint
 	netDial   netDial
 	inbox     *inbox
-	delivered chan struct{} // closed when deliver has returned
-	wake      chan struct{} // one slot: the network may be back
+	delivered chan struct{}  // closed when deliver has returned
+	wake      chan struct{}  // one slot: the network may be back
+	loads     sync.WaitGroup // the goroutines of Load
 
 	instance string // distinguishes this Client from others with the same client id
 
@@ -36,6 +37,8 @@ type Client struct {
 	token        token
 	nextRef      int64
 	calls        map[int64]*call          // by ref
+	loadCtx      context.Context          // of calls of Load; set by Run
+	loading      map[string]chan struct{} // by channel: closed when the last call of Load has returned
 	shown        map[string]*shown        // by channel
 	subs         map[string]*subscription // all subscriptions, by channel, with AllChannel
 	queue        position                 // last id seen of the client queue
@@ -61,6 +64,7 @@ func New(opts Options) (*Client, error) {
 		token:     token{value: opts.Token},
 		calls:     map[int64]*call{},
 		shown:     map[string]*shown{},
+		loading:   map[string]chan struct{}{},
 		// A reply to a dead process can reach the next process with the same client id. A random
 		// start keeps their refs apart. It is below 2^52, so 2^52 more refs are exact in a double.
 		nextRef: rand.Int64N(1 << 52),
@@ -92,18 +96,22 @@ func (c *Client) Identity() (client, secret string) {
 // forbids a reconnect. Run may be called once. Callbacks run only during Run.
 func (c *Client) Run(ctx context.Context) error {
 	c.mu.Lock()
-	again := c.started
-	c.started = true
-	c.mu.Unlock()
-	if again {
+	if c.started {
+		c.mu.Unlock()
 		return errors.New("client: Run was called before")
 	}
+	loadCtx, cancelLoads := context.WithCancel(ctx)
+	defer cancelLoads()
+	c.started, c.loadCtx = true, loadCtx
+	c.mu.Unlock()
 	go func() {
 		defer close(c.delivered)
 		c.deliver(ctx)
 	}()
 	err := c.connectLoop(ctx)
 	c.failCalls(err)
+	cancelLoads()
+	c.loads.Wait()
 	c.inbox.close()
 	<-c.delivered
 	if c.opts.OnState != nil {

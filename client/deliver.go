@@ -48,11 +48,14 @@ func (c *Client) deliverOne(it *item) {
 		return
 	case it.view != nil:
 		it.message.Changes = it.view.message(it.message.ID, it.state)
-		if it.message.Data == nil && it.message.Changes == nil && it.state.Erase == 0 {
+		if it.loaded {
+			it.message.Data = nil
+		}
+		if it.message.Data == nil && it.message.Changes == nil && (it.state.Erase == 0 || it.loaded) {
 			return
 		}
 	}
-	if it.state != nil && it.state.Erase != 0 {
+	if it.state != nil && it.state.Erase != 0 && !it.loaded {
 		if c.opts.OnErase != nil {
 			c.opts.OnErase(Erased{Channel: it.message.Channel, ID: it.state.Erase})
 		}

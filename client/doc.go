@@ -9,6 +9,8 @@
 //     method of the Client.
 //   - After a reconnect every channel resumes from the last id seen, and no id is delivered twice.
 //     OnGap reports messages that could not be recovered.
+//   - With [SubscribeOptions.Load], the application reads its data at a position of the channel,
+//     and exactly the messages that are not in the data follow.
 //   - A message of the client queue is acknowledged after OnMessage returns. If the process dies
 //     before that, the message arrives again.
 //   - The client never repeats a Publish on its own: see [ErrUnknownOutcome]. It repeats an Update

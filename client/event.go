@@ -140,7 +140,7 @@ func (c *Client) messageLocked(s *session, ev wire.Event, size int) {
 	if m.Data == nil && sub.view == nil && stateOf(ev).Erase == 0 {
 		return // it only changes fields or moves the position, and the subscription no longer has State
 	}
-	c.inbox.put(item{message: m, size: size, view: sub.view, state: stateOf(ev)})
+	c.putLocked(sub, item{message: m, size: size, view: sub.view, state: stateOf(ev)})
 }
 
 // gapLocked moves the position to the end of a gap and reports the gap. If the position is already
@@ -191,6 +191,7 @@ func (c *Client) reportGapLocked(g Gap) {
 		},
 		gap: true,
 	})
+	c.loadAfterGapLocked(g)
 }
 
 // errorLocked passes a refusal to its call, or to the pending connect.

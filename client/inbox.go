@@ -22,6 +22,7 @@ type item struct {
 	message Message
 	do      func()           // called instead of OnMessage, if not nil
 	gap     bool             // message has the channel and the id of a gap
+	loaded  bool             // the data of Load has the message: only its changes of fields count
 	view    *view            // the fields that message changes, or nil
 	state   *wire.StateEvent // of message; not nil if view is not nil
 	size    int

@@ -67,6 +67,10 @@ type Options struct {
 	// token. Zero means that it is only logged.
 	OnUnsubscribed func(channel string, err *Error)
 
+	// OnLoadError is called when SubscribeOptions.Load fails, or returns a position that cannot be
+	// right. It is called again after a delay. Zero means that it is only logged.
+	OnLoadError func(channel string, err error)
+
 	// BackoffMin is the least delay of an attempt after a failure of its URL. Zero means 200 ms.
 	BackoffMin time.Duration
 	// BackoffMax is the longest delay of an attempt, unless the broker asks for more. Zero means 20 s.

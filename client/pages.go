@@ -60,7 +60,7 @@ func (c *Client) pageLocked(ev wire.Event, size int) {
 		sub.series.stage = allPages
 	}
 	v, id := sub.view, *ev.ID
-	c.inbox.put(item{
+	c.putLocked(sub, item{
 		message: Message{Channel: ev.Channel, ID: id}, size: size,
 		do: func() { c.deliverPage(v, id, ev.More, page) },
 	})

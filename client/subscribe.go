@@ -24,6 +24,21 @@ type SubscribeOptions struct {
 	// Presence also subscribes to the other clients of the channel: see OnPresence and OnHere. Zero
 	// means no.
 	Presence bool
+	// Load reads the application's data, when the subscription begins and again after each gap. The
+	// messages of the channel wait meanwhile, and then those that are not in the data follow: see
+	// Loaded. After must be nil.
+	//
+	// Load runs in its own goroutine, never twice at once for one channel. If it fails, OnLoadError is
+	// called, and the subscription begins again after a delay. ctx ends after 30 s, after another gap,
+	// and with the subscription. A later Subscribe replaces the function and does not call it.
+	// Zero means that there is nothing to read.
+	Load func(ctx context.Context) (Loaded, error)
+}
+
+// same reports whether o asks the broker for the same as p, and loads if p does. Functions cannot
+// be compared.
+func (o SubscribeOptions) same(p SubscribeOptions) bool {
+	return o.State == p.State && o.Prefix == p.Prefix && o.Presence == p.Presence && (o.Load == nil) == (p.Load == nil)
 }
 
 // selector returns the `state` of the subscribe, nil without State.
@@ -78,8 +93,9 @@ type subscription struct {
 	pending     *call   // the subscribe without an answer yet
 	retry       backoff // after retryable refusals
 
-	view   *view  // nil without State, and before the first `subscribed`
-	series series // the newest pages of the state
+	view   *view   // nil without State, and before the first `subscribed`
+	series series  // the newest pages of the state
+	loader *loader // nil without Load
 }
 
 // request returns the subscribe for sub at its position.
@@ -130,7 +146,8 @@ func (c *Client) subscribeLocked(channel string, opts SubscribeOptions) *call {
 	sub := c.subs[channel]
 	after := opts.After
 	opts.After = nil
-	if sub != nil && sub.active && after == nil && sub.opts == opts && sub.pending == nil && c.stopped == nil {
+	if sub != nil && sub.active && after == nil && sub.opts.same(opts) && sub.pending == nil && c.stopped == nil {
+		sub.opts = opts
 		return nil
 	}
 	return c.addSubscriptionLocked(channel, opts, after)
@@ -148,6 +165,9 @@ func (o SubscribeOptions) check() error {
 	if o.Prefix != "" && !o.State {
 		return wire.Errorf(wire.BadRequest, "prefix: it needs State")
 	}
+	if o.After != nil && o.Load != nil {
+		return wire.Errorf(wire.BadRequest, "after: with Load, it returns the position")
+	}
 	return state.CheckPrefix(o.Prefix)
 }
 
@@ -162,18 +182,15 @@ func (c *Client) addSubscriptionLocked(channel string, opts SubscribeOptions, af
 		}
 		c.subs[channel] = sub
 	}
-	if sub.pending != nil && after == nil && sub.opts == opts {
+	same := sub.opts.same(opts)
+	sub.opts = opts
+	if sub.pending != nil && after == nil && same {
 		sub.pending.noCaller = false
 		return sub.pending
 	}
-	sub.opts = opts
-	if after != nil {
-		if c.session != nil && (sub.active || sub.pending != nil && sub.pending.sent) {
-			// The broker ignores the position in a subscribe for a channel that the connection has.
-			c.submitLocked(wire.Request{Type: wire.TypeUnsubscribe, Channel: channel})
-		}
-		sub.pos, sub.active = position{id: *after, known: true}, false
-		sub.missedLocked()
+	c.setLoaderLocked(sub, after != nil)
+	if after != nil { // the broker ignores it in a subscribe for a channel that the connection has
+		c.leaveLocked(sub, position{id: *after, known: true})
 	}
 	return c.submitSubscribeLocked(sub)
 }
@@ -208,6 +225,7 @@ func (c *Client) subscribedLocked(call *call, ev wire.Event) {
 	sub.retry.reset()
 	c.startFieldsLocked(sub, call.req, ev, continues)
 	c.setPositionLocked(sub, call.req.After, ev)
+	c.loadIfDueLocked(sub)
 }
 
 // setPositionLocked sets the position of sub by the answer ev. asked is the `after` of the request.
@@ -246,7 +264,7 @@ func (c *Client) refuseLocked(ctx context.Context, s *session, call *call, err *
 		return
 	}
 	if !kept {
-		delete(c.subs, sub.channel)
+		c.removeLocked(sub)
 		return
 	}
 	c.dropLocked(sub, err)
@@ -260,10 +278,18 @@ func (c *Client) endedByBrokerLocked(ev wire.Event) {
 	}
 }
 
-// dropLocked removes a subscription that the broker refuses, and calls OnUnsubscribed.
-func (c *Client) dropLocked(sub *subscription, err *Error) {
+// removeLocked removes a subscription.
+func (c *Client) removeLocked(sub *subscription) {
 	delete(c.subs, sub.channel)
 	delete(c.shown, sub.channel)
+	if sub.loader != nil {
+		sub.loader.stop()
+	}
+}
+
+// dropLocked removes a subscription that the broker refuses, and calls OnUnsubscribed.
+func (c *Client) dropLocked(sub *subscription, err *Error) {
+	c.removeLocked(sub)
 	c.opts.Logger.Warn().Err(err).Str("channel", sub.channel).Msg("subscription lost")
 	if c.opts.OnUnsubscribed != nil {
 		c.inbox.put(item{do: func() { c.opts.OnUnsubscribed(sub.channel, err) }})
@@ -275,8 +301,15 @@ func (s *session) retrySubscribe(ctx context.Context, call *call, after time.Dur
 	if !pause(ctx, after) {
 		return
 	}
-	s.client.mu.Lock()
-	defer s.client.mu.Unlock()
+	c := s.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call.sub.pending != call { // it would begin a subscription that has ended meanwhile
+		if c.calls[call.ref] == call {
+			c.resolveLocked(call, wire.Event{}, errReplaced)
+		}
+		return
+	}
 	call.refresh()
 	s.sendLocked(outgoing{req: call.req, call: call})
 }
@@ -304,8 +337,7 @@ func (c *Client) forget(channel string) *call {
 	defer c.mu.Unlock()
 	sub := c.subs[channel]
 	if sub != nil {
-		delete(c.subs, channel)
-		delete(c.shown, channel)
+		c.removeLocked(sub)
 		if sub.pending != nil {
 			pending := sub.pending
 			sub.pending = nil

@@ -99,7 +99,7 @@ func (q interrupted) ReadStates(ctx context.Context, reads []queue.StateRead) []
 func Each(t *testing.T, n int, options func(*broker.Options), test func(*testing.T, *Brokers)) {
 	t.Run("memory", func(t *testing.T) {
 		b := &Brokers{Memory: true}
-		s := newMemory(queue.Options{Now: func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }})
+		s := NewMemoryWith(queue.Options{Now: func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }})
 		s.Queue = interrupted{s.Queue, b}
 		b.List = []*Broker{start(t, s.StoreOptions, options)}
 		test(t, b)

@@ -36,9 +36,10 @@ func EachStore(t *testing.T, test func(t *testing.T, s Store)) {
 }
 
 // NewMemory returns a store in memory.
-func NewMemory() Store { return newMemory(queue.Options{}) }
+func NewMemory() Store { return NewMemoryWith(queue.Options{}) }
 
-func newMemory(o queue.Options) Store {
+// NewMemoryWith returns a store in memory, whose queue has these options.
+func NewMemoryWith(o queue.Options) Store {
 	reg := registry.NewMemory(registry.Options{})
 	return Store{StoreOptions: broker.StoreOptions{
 		Registry: reg,
