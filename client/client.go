@@ -45,6 +45,7 @@ type Client struct {
 	handled      int64                    // last id of the client queue that OnMessage has returned for
 	epoch        int                      // grows with each reset of the client queue
 	lastQueueGap Gap                      // the last gap of the client queue that was reported
+	tokenIgnored bool                     // the broker has ignored a token, which was logged
 }
 
 // New returns a Client. It does not use the network before Run.

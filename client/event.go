@@ -107,7 +107,11 @@ func (c *Client) connectedLocked(s *session, ev wire.Event) {
 		c.id = ev.Client
 	}
 	c.secret = cmp.Or(ev.Secret, c.secret)
-	c.queueState(State{Phase: Connected, URL: s.url, Client: c.id, User: ev.User, Server: ev.Server})
+	if ev.TokenIgnored && !c.tokenIgnored {
+		c.tokenIgnored = true
+		c.opts.Logger.Warn().Str("url", s.url).Msg("the broker has no keys for tokens and has ignored the token: the user is the one of Options.User")
+	}
+	c.queueState(State{Phase: Connected, URL: s.url, Client: c.id, User: ev.User, Server: ev.Server, TokenIgnored: ev.TokenIgnored})
 	all := c.subs[wire.AllChannel]
 	all.active = true
 	c.setPositionLocked(all, all.pos.after(), ev)

@@ -1,6 +1,13 @@
 package client
 
-import "testing"
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+)
 
 // TestNewIDStartsANewQueue: the broker assigns another id, since the secret does not match. The
 // ids of the new queue are unrelated to the old ones.
@@ -53,6 +60,27 @@ func TestConnectOmitsTheUserFromTheID(t *testing.T) {
 				s.Fatalf("the identity is %s, %s", id, secret)
 			}
 			p.drop()
+		}
+	})
+}
+
+// TestIgnoredTokenIsLogged: a broker without keys for tokens says so, and the client logs it once.
+func TestIgnoredTokenIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	change := func(_ *scenario, o *Options) { o.Token, o.Logger = "a token", zerolog.New(&log) }
+	forEachTransport(t, change, func(s *scenario) {
+		log.Reset()
+		for id := range 2 {
+			p := <-s.peers
+			p.answer(p.expect("connect"), `{"type":"connected","client":"c-1","ping":25,"token_ignored":true}`)
+			p.sendQueued(id + 1)
+			s.wantCallbacks(fmt.Sprintf("[:%d]", id+1))
+			p.expectAck(int64(id + 1))
+			p.drop()
+		}
+		<-s.peers
+		if n := strings.Count(log.String(), "ignored the token"); n != 1 {
+			s.Errorf("%d warnings in %s", n, log.String())
 		}
 	})
 }

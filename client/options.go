@@ -120,14 +120,17 @@ const (
 
 // State is the argument of OnState. Phase determines which fields are set.
 type State struct {
-	Phase   Phase
-	URL     string
-	Client  string        // connected: the client id, with the user
-	User    string        // connected
-	Server  string        // connected: the instance that answered
-	Err     error         // closed: a *ClosedError if the broker gave a reason
-	RetryIn time.Duration // closed: the time until the next attempt; 0 if one is being made
-	Final   bool          // closed: Run returns without another attempt
+	Phase  Phase
+	URL    string
+	Client string // connected: the client id, with the user
+	User   string // connected
+	Server string // connected: the instance that answered
+	// TokenIgnored, of Connected, means that the broker has no keys for tokens and did not read the
+	// token: the user is the one of Options.User.
+	TokenIgnored bool
+	Err          error         // closed: a *ClosedError if the broker gave a reason
+	RetryIn      time.Duration // closed: the time until the next attempt; 0 if one is being made
+	Final        bool          // closed: Run returns without another attempt
 }
 
 func (o Options) withDefaults() Options {

@@ -162,7 +162,7 @@ func (j *connectJob) sendConnected() {
 		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user(), Secret: j.secret,
 		Server: s.m.opts.ServerID(), Ping: int(s.conn.Liveness().Ping / time.Second), Queued: &j.bound.Queued,
 		ID:     &j.all.ResumeID, // from which the client can resume the $all channel
-		Limits: &s.m.limits,
+		Limits: &s.m.limits, TokenIgnored: req.Token != "" && s.m.opts.Access.Verify == nil,
 	})
 	// After a recovery the subscription sends any gaps in order with the messages.
 	if req.After != nil && !j.all.Recovered && j.all.Cursor != *req.After {

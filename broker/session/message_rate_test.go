@@ -335,3 +335,26 @@ func TestConnectedNamesTheLimits(t *testing.T) {
 		t.Errorf("limits %+v, want %+v", got, want)
 	}
 }
+
+// TestConnectedNamesAnIgnoredToken: a broker without keys for tokens says that it has not read the
+// token. Otherwise the client would be without a user and without an error.
+func TestConnectedNamesAnIgnoredToken(t *testing.T) {
+	for name, c := range map[string]struct {
+		access session.Access
+		token  string
+		want   bool
+	}{
+		"open":                    {token: "amy|", want: true},
+		"open, without a token":   {},
+		"with keys":               {access: session.Access{Verify: verifying(t)}, token: "amy|"},
+		"with keys, and no token": {access: session.Access{Verify: verifying(t), Anonymous: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newUnconnected(t, session.Options{Access: c.access}, unwrapped, nil)
+			e := h.expect("connected", "", "", `{"type":"connect","client":"phone","token":%q}`, c.token)
+			if e.TokenIgnored != c.want {
+				t.Errorf("token_ignored is %v", e.TokenIgnored)
+			}
+		})
+	}
+}

@@ -233,6 +233,17 @@ func TestConnectTokens(t *testing.T) {
 	}
 }
 
+// TestConnectIgnoredToken: the event says that an open broker has not read the token.
+func TestConnectIgnoredToken(t *testing.T) {
+	b := startBroker(t, nil)
+	for token, want := range map[string]bool{"a.b.c": true, "": false} {
+		r := proctest.RunInput(t, []string{"SWITCHBOARD_URL=" + b.url, "SWITCHBOARD_TOKEN=" + token}, "quit\n", binary, "connect")
+		if events(t, r.Stdout); strings.Contains(r.Stdout, `"token_ignored":true`) != want {
+			t.Errorf("%q: %+v", token, r)
+		}
+	}
+}
+
 // TestConnectSurvivesBroker: connect goes on at the second address when the first broker is killed,
 // and misses no message.
 func TestConnectSurvivesBroker(t *testing.T) {

@@ -23,6 +23,8 @@ type event struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 	By      string          `json:"by,omitempty"`
 
+	TokenIgnored bool `json:"token_ignored,omitempty"`
+
 	Recovered *bool            `json:"recovered,omitempty"`
 	Messages  *[]client.Stored `json:"messages,omitempty"`
 	More      *bool            `json:"more,omitempty"`
@@ -90,7 +92,7 @@ func (l *liveClient) handle(o *client.Options) {
 func (l *liveClient) stateChanged(s client.State) {
 	switch s.Phase {
 	case client.Connected:
-		l.printEvent(event{Type: "connected", Client: s.Client, User: s.User, Server: s.Server, URL: s.URL})
+		l.printEvent(event{Type: "connected", Client: s.Client, User: s.User, Server: s.Server, URL: s.URL, TokenIgnored: s.TokenIgnored})
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		select {

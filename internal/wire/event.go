@@ -19,18 +19,21 @@ type Event struct {
 	Data      json.RawMessage `json:"data,omitempty"`
 	Messages  *[]Stored       `json:"messages,omitempty"`
 	More      bool            `json:"more,omitempty"` // history: more messages follow the last one
-	Code      string          `json:"code,omitempty"`
-	Message   string          `json:"message,omitempty"`
-	Reconnect *bool           `json:"reconnect,omitempty"`
-	AfterMS   int64           `json:"after_ms,omitempty"`
-	Retry     *bool           `json:"retry,omitempty"`   // error: false if waiting does not help, although the code says so
-	Info      json.RawMessage `json:"info,omitempty"`    // join: the client's info
-	Clients   *[]Member       `json:"clients,omitempty"` // presence: the members
-	Next      string          `json:"next,omitempty"`    // presence: the cursor of the next page
-	Count     *int            `json:"count,omitempty"`   // presence: number of clients
-	Users     *int            `json:"users,omitempty"`   // presence: number of different users
-	Joined    []Member        `json:"joined,omitempty"`  // presence of a large channel: joins since the last event
-	Left      []Member        `json:"left,omitempty"`    // presence of a large channel: leaves since the last event
+	// TokenIgnored, of connected, says that the client sent a token and the broker has no keys for
+	// tokens: the user is the one that the client has stated.
+	TokenIgnored bool            `json:"token_ignored,omitempty"`
+	Code         string          `json:"code,omitempty"`
+	Message      string          `json:"message,omitempty"`
+	Reconnect    *bool           `json:"reconnect,omitempty"`
+	AfterMS      int64           `json:"after_ms,omitempty"`
+	Retry        *bool           `json:"retry,omitempty"`   // error: false if waiting does not help, although the code says so
+	Info         json.RawMessage `json:"info,omitempty"`    // join: the client's info
+	Clients      *[]Member       `json:"clients,omitempty"` // presence: the members
+	Next         string          `json:"next,omitempty"`    // presence: the cursor of the next page
+	Count        *int            `json:"count,omitempty"`   // presence: number of clients
+	Users        *int            `json:"users,omitempty"`   // presence: number of different users
+	Joined       []Member        `json:"joined,omitempty"`  // presence of a large channel: joins since the last event
+	Left         []Member        `json:"left,omitempty"`    // presence of a large channel: leaves since the last event
 
 	Limits *Limits `json:"limits,omitempty"` // connected
 	// Alias, of the answer to TypePresence, is how the client is shown in a channel that shows

@@ -16,7 +16,7 @@ import (
 func isMessage(e *wire.Event) bool {
 	return e.Type == wire.TypeMessage && e.ID != nil && e.Data != nil && (e.StateEvent == nil || hasAuthorOnly(e.StateEvent)) &&
 		!e.Ref.Set && e.Client == "" && e.User == "" && e.Secret == "" && e.Server == "" && e.Ping == 0 && e.Queued == nil &&
-		e.After == nil && e.Recovered == nil && e.Messages == nil && !e.More && e.Code == "" && e.Message == "" &&
+		e.After == nil && e.Recovered == nil && e.Messages == nil && !e.More && !e.TokenIgnored && e.Code == "" && e.Message == "" &&
 		e.Reconnect == nil && e.AfterMS == 0 && e.Retry == nil && e.Info == nil && e.Clients == nil && e.Next == "" &&
 		e.Count == nil && e.Users == nil && e.Joined == nil && e.Left == nil && e.Limits == nil && e.Alias == nil
 }
@@ -74,6 +74,9 @@ func appendSimple(b []byte, e *wire.Event) []byte {
 	}
 	if e.More {
 		b = append(b, `,"more":true`...)
+	}
+	if e.TokenIgnored {
+		b = append(b, `,"token_ignored":true`...)
 	}
 	b = appendField(b, `,"code":`, e.Code)
 	b = appendField(b, `,"message":`, e.Message)

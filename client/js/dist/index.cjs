@@ -104,6 +104,7 @@ var remedies = {
   superseded: "Give each tab and each device another `client`",
   lost: "Is the URL right, with the path /ws, and does the broker allow this origin?",
   forbidden: "Does the token, or the namespace, allow it?",
+  ignored: "It has no keys for tokens: set `auth` of the broker, or state a `user`",
   ended: "Handle `unsubscribed`"
 };
 
@@ -1873,6 +1874,7 @@ var Switchboard = class extends Emitter {
     this._attempt = 0;
     // of attempts before the first connection, until they are reported
     this._warned = /* @__PURE__ */ new Set();
+    this._tokenIgnored = false;
     this._unlisten = [];
     this._socketClass = () => {
       const found = this._o.WebSocket ?? globalThis.WebSocket;
@@ -2109,6 +2111,10 @@ var Switchboard = class extends Emitter {
     this.all._answered(this.all._received, m);
     this.inbox._ack();
     this._log("info", `connected to ${url} as ${client}`);
+    if (m.token_ignored && !this._tokenIgnored) {
+      this._tokenIgnored = true;
+      this._warn("ignored", "the broker has ignored the token", false);
+    }
     this._calls._connected(
       m.limits,
       (text) => this._dialer._connection?._sendText(text),

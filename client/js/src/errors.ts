@@ -83,5 +83,6 @@ export const remedies: Record<string, string> = {
   superseded: "Give each tab and each device another `client`",
   lost: "Is the URL right, with the path /ws, and does the broker allow this origin?",
   forbidden: "Does the token, or the namespace, allow it?",
+  ignored: "It has no keys for tokens: set `auth` of the broker, or state a `user`",
   ended: "Handle `unsubscribed`",
 };

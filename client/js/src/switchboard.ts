@@ -54,6 +54,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   private _attempt = 0; // counts the connects
   private _failures: number; // of attempts before the first connection, until they are reported
   private readonly _warned = new Set<string>();
+  private _tokenIgnored = false; // which was reported
   /** @internal The error of everything that is called after the end. */
   _closed: SwitchboardError | undefined;
   private _renewTimer: ReturnType<typeof setTimeout> | undefined;
@@ -325,6 +326,10 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     this.all._answered(this.all._received, m);
     this.inbox._ack();
     this._log("info", `connected to ${url} as ${client}`);
+    if (m.token_ignored && !this._tokenIgnored) {
+      this._tokenIgnored = true;
+      this._warn("ignored", "the broker has ignored the token", false);
+    }
     this._calls._connected(
       m.limits,
       (text) => this._dialer._connection?._sendText(text),

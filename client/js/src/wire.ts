@@ -131,6 +131,7 @@ export interface Incoming extends Omit<Member, "client">, Changes {
   alias?: string;
   messages?: Stored[];
   more?: boolean;
+  token_ignored?: boolean;
   first?: boolean;
   fields?: Record<string, WireField | null>;
   cursor?: string;

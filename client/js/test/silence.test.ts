@@ -221,3 +221,20 @@ test("an end that the application has asked for is not reported", async () => {
   assert.equal(ended.phase, "closed");
   assert.deepEqual(warnings, []);
 });
+
+test("a token that the broker ignores is reported once", async () => {
+  const lines: string[] = [];
+  for (const logger of [undefined, { warn: (text: string) => void lines.push(text) }]) {
+    await start({ token: "a", logger });
+    for (let i = 0; i < 2; i++) {
+      FakeSocket.last.connect({ token_ignored: true });
+      FakeSocket.last.end();
+      tick(20_000);
+      await settle();
+    }
+  }
+  for (const reported of [warnings, lines.filter((line) => line.includes("token"))]) {
+    assert.equal(reported.length, 1);
+    assert.match(reported[0]!, /ignored the token.*no keys for tokens/);
+  }
+});
