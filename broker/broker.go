@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/rs/zerolog"
@@ -11,6 +10,7 @@ import (
 	"switchboard/broker/dialect/native"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
+	"switchboard/broker/member"
 	"switchboard/broker/peer"
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
@@ -26,36 +26,32 @@ type Broker struct {
 	limited *loglimit.Limit // counts repeated warnings instead of logging each one
 	log     zerolog.Logger  // writes through limited: for failures of single calls
 
-	refreshing sync.Mutex    // held by refreshServers, so that an older list never replaces a newer one
-	membership *membership   // this server's id and lease, and the other live servers
-	rebinding  rebinding     // whether everything must be bound again
-	access     *access       // the access rules in force
-	hooks      *hookCalls    // nil without hooks
-	requests   *requestCalls // nil without a URL for requests
-	listeners  listeners     // the ports
-	ackRate    *limit.Keyed  // acknowledgements over HTTP, by address
-	links      *peer.Links   // to the other servers; nil without a shared store
+	member    *member.Member // this server's id and lease, and the other live servers
+	access    *access        // the access rules in force
+	hooks     *hookCalls     // nil without hooks
+	requests  *requestCalls  // nil without a URL for requests
+	listeners listeners      // the ports
+	ackRate   *limit.Keyed   // acknowledgements over HTTP, by address
+	links     *peer.Links    // to the other servers; nil without a shared store
 
-	native       *native.Dialect
-	pool         *work.Pool // runs store calls
-	methodPool   *work.Pool // runs the methods of client requests
-	durablePool  *work.Pool // runs durable publishes of clients, each of which may wait for a replica
-	hub          *hub.Hub
-	sessions     *session.Manager
-	pusher       *delivery.Pusher
-	states       *snapshot.Snapshots // of channels
-	presence     *presence.Presence
-	online       onlineUsers
-	revokedSince int64 // see registry.Redis.RevokedSince; only beat uses it
-	selfTest     *selfTest
-	metrics      *metrics
+	native      *native.Dialect
+	pool        *work.Pool // runs store calls
+	methodPool  *work.Pool // runs the methods of client requests
+	durablePool *work.Pool // runs durable publishes of clients, each of which may wait for a replica
+	hub         *hub.Hub
+	sessions    *session.Manager
+	pusher      *delivery.Pusher
+	states      *snapshot.Snapshots // of channels
+	presence    *presence.Presence
+	online      onlineUsers
+	selfTest    *selfTest
+	metrics     *metrics
 
 	extensions    []Extension
 	clientWatches clientWatches
 
-	draining   atomic.Bool
-	ending     chan struct{}  // closed when draining becomes true
-	background sync.WaitGroup // goroutines that Run waits for at the end
+	draining atomic.Bool
+	ending   chan struct{} // closed when draining becomes true
 }
 
 // New returns a Broker that does nothing until Run. The error names the option that is wrong.
@@ -71,8 +67,7 @@ func New(opts Options) (*Broker, error) {
 	b.hosts = opts.hosts()
 	b.limited = loglimit.New(opts.Logger, loglimit.Every)
 	b.log = b.limited.Logger()
-	b.membership = newMembership(opts, b.describe)
-	b.rebinding.request() // nothing is bound yet
+	b.member = b.newMember()
 	b.access = newAccess(opts.Access, opts.Limits.PushRate)
 	b.metrics = newMetrics(opts.Registerer, b)
 	var err error
@@ -96,6 +91,7 @@ func New(opts Options) (*Broker, error) {
 		return nil, err
 	}
 	b.sessions = b.newSessions(loops)
+	b.attachParts()
 	b.selfTest = newSelfTest(b)
 	return b, nil
 }

@@ -223,7 +223,7 @@ func (b *Broker) isLive(ctx context.Context, server string) (bool, error) {
 	if b.Live(server) {
 		return true, nil
 	}
-	if err := b.refreshServers(ctx); err != nil {
+	if err := b.member.Refresh(ctx); err != nil {
 		return false, fmt.Errorf("read the live servers: %w", err)
 	}
 	return b.Live(server), nil

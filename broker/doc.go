@@ -14,7 +14,7 @@
 //  2. delivery.Pusher.ToChannel stores the message with queue.Redis.AppendChannel. The same round
 //     trip reads the owners: the servers with subscribers. From here on the push is accepted.
 //  3. Each owner receives a hint. peer.Links.Send sends it to another server, where
-//     peer.Links.handle receives it. On all servers broker.Broker.handleHint acts on it.
+//     peer.Links.handle receives it. On all servers member.Member.Hint acts on it.
 //  4. On an owner, hub.Channel.Hint appends the message to the channel's tail if it follows the
 //     tail's last message. Otherwise hub.Channel.drain reads the messages after the tail from the
 //     store.
@@ -47,9 +47,9 @@
 // to the one server that holds the client. There session.inbox.hint writes the message if it
 // follows the last one written. Otherwise session.inbox.read reads the client's queue.
 //
-// Hints may be lost. peer.Links.Lost reports when that may have happened, and broker.Broker.sweep
+// Hints may be lost. peer.Links.Lost reports when that may have happened, and member.Member.Sweep
 // then reads all queues again.
 //
-// The store may lose bindings and messages at a restart or failover. broker.Broker.rebind then
+// The store may lose bindings and messages at a restart or failover. member.Member.rebind then
 // binds everything again, and delivery.Pusher.Confirm finds lost messages.
 package broker

@@ -20,7 +20,7 @@ func (b *Broker) Health(ctx context.Context) health.Report {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	f := health.Facts{
-		Now: time.Now(), Lease: b.membership.lease, Shared: b.opts.Store.Shared,
+		Now: time.Now(), Lease: b.member.Lease(), Shared: b.opts.Store.Shared,
 		JanitorsUnknown: b.opts.Store.Janitors != nil, // until they are read
 	}
 	var mu sync.Mutex // guards f

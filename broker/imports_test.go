@@ -89,6 +89,7 @@ var mayImport = map[string][]string{
 	"broker/api/spec":       {},
 	"broker/health":         {"registry", "janitor/heartbeat"},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
+	"broker/member":         {"registry", "broker/delivery", "broker/hub", "broker/peer", "broker/presence", "broker/session"},
 	"broker/presence":       {"internal/meter", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 

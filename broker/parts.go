@@ -72,7 +72,7 @@ func (b *Broker) newLinks() *peer.Links {
 	secret, _ := auth.NewPeerSecret(o.Links.Secret) // Validate has checked it
 	links := peer.New(peer.Options{
 		TLS: b.linkTLS(), Self: b.ID, Secret: secret,
-		Handle: b.handleHint, Fault: peer.Fault(o.Links.HintFault), Logger: o.Logger,
+		Handle: b.member.Hint, Fault: peer.Fault(o.Links.HintFault), Logger: o.Logger,
 		Refused: b.logRefused("an instance is refused: "),
 		Metrics: peer.Metrics{
 			Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),
@@ -97,17 +97,17 @@ func (b *Broker) newPusher() *delivery.Pusher {
 	o := b.opts
 	return delivery.New(delivery.Options{
 		Registry: o.Store.Registry, Queue: o.Store.Queue, States: o.Store.Queue, Self: b.ID, Live: b.Live,
-		Local: b.handleHint, Remote: b.sendHint, Appended: b.hub.Appended, Stored: b.metrics.store,
+		Local: b.member.Hint, Remote: b.member.Send, Appended: b.hub.Appended, Stored: b.metrics.store,
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
-		Lost:      func() { b.rebinding.request() },
+		Lost:      b.member.Rebind,
 		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone,
 	})
 }
 
 func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 	return presence.New(presence.Options{
-		Store: b.opts.Store.Registry, Pool: b.pool, Loops: loops, ServerID: b.ID, HoldsLease: b.membership.leased,
-		Notify: b.sendHint, Hold: b.hub.Hold, Messages: b.native,
+		Store: b.opts.Store.Registry, Pool: b.pool, Loops: loops, ServerID: b.ID, HoldsLease: b.member.Leased,
+		Notify: b.member.Send, Hold: b.hub.Hold, Messages: b.native,
 		Members:    func(channel string) []registry.Member { return b.sessions.Members(channel) },
 		AliasField: b.access.aliasField, Fields: b.readTexts,
 		LargeChannel: b.opts.Limits.LargeChannel, Logger: b.log,
@@ -131,7 +131,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 			Connect: o.Timing.Connect, Backlog: o.Timing.Slow, Renewal: o.Timing.Refresh,
 		},
 		Notify: session.Notify{
-			Superseded: b.supersede, Acknowledged: b.notifyAcknowledged, UserChanged: b.userChanged, Rejected: b.logRefused("a client is refused: "),
+			Superseded: b.member.Supersede, Acknowledged: b.member.Acknowledged, UserChanged: b.member.UserChanged, Rejected: b.logRefused("a client is refused: "),
 			Lost: func(client string, id int64) { b.confirmMessage(peer.Client, client, id) },
 		},
 		Logger: b.log,

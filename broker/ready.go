@@ -25,16 +25,16 @@ type unready struct {
 
 // notReady returns the first step that keeps this server from serving, before the self test.
 func (b *Broker) notReady() unready {
-	m := b.membership
+	m := b.member
 	switch {
 	case b.draining.Load():
 		return unready{step: stepDraining, reason: "draining"}
-	case !m.joined.Load():
+	case !m.Joined():
 		return unready{step: stepJoin, reason: "the store has not been reached yet"}
-	case m.sinceBeat() > m.lease:
-		return unready{step: stepLease, reason: "the lease ended: the store has not been reached for " + m.sinceBeat().Round(time.Second).String()}
+	case m.SinceBeat() > m.Lease():
+		return unready{step: stepLease, reason: "the lease ended: the store has not been reached for " + m.SinceBeat().Round(time.Second).String()}
 	}
-	if _, pending := b.rebinding.pending(); pending {
+	if !m.Bound() {
 		return unready{step: stepBind, reason: "the store cannot be reached, or not everything is bound again since"}
 	}
 	if reason := b.access.tokens.Load().Unready(); reason != "" {

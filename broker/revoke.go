@@ -23,7 +23,7 @@ func (b *Broker) Revoke(ctx context.Context, v registry.Revocation) (r registry.
 }
 
 // revoke stores the revocation, and then calls each server that has a client of the user. A server
-// that the call does not reach reads the list of revocations at its next beat, see checkRevoked.
+// that the call does not reach reads the list of revocations at its next beat.
 func (b *Broker) revoke(ctx context.Context, v registry.Revocation, reason wire.CloseReason) (r registry.Revoked, closed, pending int, err error) {
 	if b.opts.Access.Tokens.Open() {
 		return r, 0, 0, wire.Errorf(wire.BadRequest, "this broker takes no tokens, so there are none to revoke")
@@ -70,23 +70,4 @@ func (b *Broker) handleRevoke(ctx context.Context, body json.RawMessage) (any, e
 		return nil, err
 	}
 	return b.sessions.Revoke(ctx, q.Clients, q.Before, q.Reason), nil
-}
-
-// checkRevoked checks the tokens of the users whose tokens were revoked since the last beat: the
-// call to this server may have been lost.
-func (b *Broker) checkRevoked(ctx context.Context) error {
-	if b.opts.Access.Tokens.Open() {
-		return nil
-	}
-	for {
-		users, next, more, err := b.opts.Store.Registry.RevokedSince(ctx, b.revokedSince)
-		if err != nil {
-			return err
-		}
-		b.revokedSince = next
-		b.sessions.CheckTokens(users)
-		if !more {
-			return nil
-		}
-	}
 }

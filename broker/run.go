@@ -53,15 +53,15 @@ func (b *Broker) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		b.shutdown(servers)
 	case <-failed.Done(): // without a listener its clients cannot be drained
-		b.membership.leave()
+		b.member.Leave()
 		return context.Cause(failed)
 	}
 	stop()
 	err = parts.Wait()
-	b.background.Wait()
+	b.member.Wait()
 	b.hooks.close()
 	b.requests.close()
-	b.membership.leave()
+	b.member.Leave()
 	return err
 }
 
@@ -79,7 +79,7 @@ func (b *Broker) startParts(ctx context.Context, parts *errgroup.Group, servers 
 		parts.Go(func() error { return files.Run(ctx, b.opts.Logger) })
 	}
 	parts.Go(func() error { return b.fetchTokenKeys(ctx) })
-	parts.Go(func() error { return b.beatLoop(ctx) })
+	parts.Go(func() error { return b.member.Run(ctx) })
 	parts.Go(func() error { return b.tickLoop(ctx) })
 	parts.Go(func() error { return b.runExtensions(ctx) })
 }
@@ -158,17 +158,9 @@ func (b *Broker) sweepLoop(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			b.sweep()
+			if b.member.Sweep() {
+				b.metrics.sweeps.Inc()
+			}
 		}
-	}
-}
-
-// sweep reads all queues again if hints may have been lost since the last call.
-func (b *Broker) sweep() {
-	if b.links.Lost() {
-		b.metrics.sweeps.Inc()
-		b.hub.MarkAllDirty()
-		b.sessions.MarkAllDirty()
-		b.presence.MarkAllDirty()
 	}
 }

@@ -59,7 +59,7 @@ func (s *selfTest) check() unready {
 		s.result = s.run(ctx)
 		s.testedAt = time.Now()
 		if s.result.step == stepOwners {
-			s.b.rebinding.request() // other bindings are probably lost too
+			s.b.member.Rebind() // other bindings are probably lost too
 		}
 	}
 	return s.result

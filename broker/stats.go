@@ -32,7 +32,7 @@ func (b *Broker) Stats(ctx context.Context) (list []api.Stats, partial bool) {
 // self implements api.Options.Self.
 func (b *Broker) self() api.Self {
 	s := api.Self{
-		Server: b.ID(), Version: b.opts.Version, StartedAt: b.membership.started.UnixMilli(),
+		Server: b.ID(), Version: b.opts.Version, StartedAt: b.member.Started().UnixMilli(),
 		Webhooks: b.opts.Store.Webhooks != nil,
 		Open:     b.opts.Access.Keys.Open(), Tokens: !b.opts.Access.Tokens.Open(), Redis: b.opts.Store.Shared, Kit: []string{},
 	}
@@ -49,7 +49,7 @@ func (b *Broker) statsCall(context.Context, json.RawMessage) (any, error) { retu
 func (b *Broker) stats() api.Stats {
 	connections, users := b.sessions.Counts()
 	s := api.Stats{
-		Server: b.ID(), At: time.Now().UnixMilli(), StartedAt: b.membership.started.UnixMilli(),
+		Server: b.ID(), At: time.Now().UnixMilli(), StartedAt: b.member.Started().UnixMilli(),
 		Connections: connections, Users: users,
 		Channels: b.hub.ChannelCount(), Subscriptions: int(b.hub.SubscriptionCount()),
 		Delivered: int64(counterValue(b.metrics.delivered)),

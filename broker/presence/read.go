@@ -2,7 +2,9 @@ package presence
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 
 	"switchboard/registry"
 )
@@ -100,7 +102,7 @@ func (v *View) readRosters(ctx context.Context, all bool, servers map[string]boo
 		}
 		v.mu.Unlock()
 	}
-	for server := range servers {
+	for _, server := range slices.Sorted(maps.Keys(servers)) {
 		if !v.p.isLive(server) {
 			continue
 		}

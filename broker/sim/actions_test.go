@@ -135,7 +135,7 @@ func (w *world) deliver(h pendingHint) {
 				break
 			}
 			w.log("deliver %v", h)
-			n.hint(h.Hint)
+			n.member.Hint(h.Hint)
 			w.settle()
 			return
 		}
@@ -176,8 +176,12 @@ func (w *world) stepStatesRound() {
 	w.startJanitor(func() { _, _ = w.janitor.StatesRound(backgroundContext) })
 }
 
-// startJanitor starts a round of the janitor. One round runs at a time.
+// startJanitor starts a round of the janitor. One round runs at a time, and none in a run that
+// failed: the round before may not have ended there.
 func (w *world) startJanitor(round func()) {
+	if w.failed() {
+		return
+	}
 	w.cleaning = true
 	go func() {
 		round()
@@ -193,7 +197,7 @@ func (w *world) stepClient() {
 	if len(conns) == 0 || w.oneIn(8) && len(conns) < 3 {
 		// Clients avoid a broker that has not joined: if it crashed, no janitor would remove its
 		// bindings. In production, /readyz keeps clients away from it.
-		if n := pick(w, w.live()); n.joined.Load() && cl.mayDial(n) {
+		if n := pick(w, w.live()); n.member.Joined() && cl.mayDial(n) {
 			cl.dial(n)
 		}
 		return
@@ -247,9 +251,11 @@ func (w *world) stepConn(c *conn) {
 			if !c.maySubscribe(channel) {
 				return
 			}
-			c.subscribe(channel, c.client.resumePosition(channel))
+			c.subscribeAnd(channel, c.client.resumePosition(channel), !w.oneIn(3))
 		} else if w.oneIn(5) {
 			c.unsubscribe(channel)
+		} else if w.oneIn(2) {
+			c.watchPresence(channel)
 		}
 	case 5, 6, 7, 8:
 		if ids := w.model.client(c.client.name).between(c.client.ackedTo, c.inbox); len(ids) > 0 && !c.client.auto {

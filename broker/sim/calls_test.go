@@ -105,8 +105,6 @@ func callerFunction() string {
 		switch {
 		case strings.Contains(f.Function, "/sim.concurrently"):
 			return "concurrently"
-		case f.Function == "runtime.goexit": // only functions of this package: the membership loop
-			return "beat"
 		}
 		if !strings.Contains(f.Function, "/sim.") {
 			name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]

@@ -76,13 +76,14 @@ type request struct {
 	after         *int64
 	state         *wire.Selector // of a subscribe
 	held          bool
+	presence      bool
 	change        *wire.Change // of a publish
 	data          []byte
 }
 
 // requestOf returns what the client remembers of a request.
 func requestOf(r wire.Request) request {
-	req := request{kind: r.Type, channel: r.Channel, after: r.After, change: r.Change, data: r.Data}
+	req := request{kind: r.Type, channel: r.Channel, after: r.After, change: r.Change, data: r.Data, presence: r.Presence}
 	if r.StateRequest != nil {
 		req.state, req.held = r.State, r.Held
 	}
@@ -94,6 +95,7 @@ type subscription struct {
 	cursor   int64 // id of the last message or gap that the client received
 	filter   state.Filter
 	follower *state.Follower // nil without the state
+	roster   *roster         // nil without presence
 }
 
 func (c *conn) String() string {
@@ -173,9 +175,12 @@ func (c *conn) maySubscribe(channel string) bool {
 	})
 }
 
-func (c *conn) subscribe(channel string, after *int64) {
-	c.client.w.log("%v subscribes to %s after %s", c, channel, describe(after))
-	c.send(wire.Request{Type: wire.TypeSubscribe, Channel: channel, After: after})
+func (c *conn) subscribe(channel string, after *int64) { c.subscribeAnd(channel, after, false) }
+
+// subscribeAnd subscribes to a channel, and may watch its presence.
+func (c *conn) subscribeAnd(channel string, after *int64, watches bool) {
+	c.client.w.log("%v subscribes to %s after %s, watches %v", c, channel, describe(after), watches)
+	c.send(wire.Request{Type: wire.TypeSubscribe, Channel: channel, After: after, Presence: watches})
 }
 
 func (c *conn) unsubscribe(channel string) {
@@ -291,13 +296,16 @@ func (c *conn) receive(e wire.Event) {
 		}
 		c.subscribed(wire.AllChannel, *e.ID, c.after, nil)
 	case wire.TypeSubscribed:
-		if c.subs[e.Channel] != nil && req.state != nil {
+		if c.subs[e.Channel] != nil && (req.state != nil || req.presence) {
 			c.passHidden(e.Channel, *e.ID)
 		} else {
 			c.subscribed(e.Channel, *e.ID, req.after, e.Recovered)
 		}
 		if req.state != nil {
 			c.beginState(e.Channel, req, e.Recovered)
+		}
+		if req.presence {
+			c.subs[e.Channel].beginRoster()
 		}
 	case wire.TypeState:
 		c.page(e)
@@ -311,6 +319,8 @@ func (c *conn) receive(e wire.Event) {
 		c.gap(e.Channel, *e.After, *e.ID)
 	case wire.TypeError:
 		w.model.checkError(c, req, e)
+	case wire.TypeJoin, wire.TypeLeave, wire.TypePresence:
+		c.presence(e)
 	case wire.TypePong:
 	default:
 		w.violate("%v received the unexpected event %s", c, toJSON(e))

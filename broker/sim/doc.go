@@ -1,6 +1,6 @@
 // Package sim holds only tests: a deterministic model check of the broker's core. Several simulated
-// brokers share the in-memory registry and queue. Each consists of the real hub, sessions, loops,
-// pool and pusher. A real janitor cleans up after them. Clients, links and the membership loop are
+// brokers share the in-memory registry and queue. Each consists of the real member, hub, sessions,
+// presence, loops, pool and pusher. A real janitor cleans up after them. Clients and links are
 // simulated.
 //
 // # Method
@@ -47,6 +47,11 @@
 //   - in the end, a field is away if and only if none of its owners is subscribed with the state,
 //     and it ends after the grace period
 //
+// Some subscribers watch who is in a channel, also with combined changes:
+//
+//   - no join or leave repeats what the events before it have said, except after a page
+//   - in the end, everything that a watcher knows of the members is true
+//
 // At the end all faults stop, everything is delivered, and the model checks that nothing is
 // missing. Then all clients disconnect, and nothing may remain in the stores.
 //
@@ -59,9 +64,7 @@
 // A call that its caller abandoned is executed before the next second passes, or never. Only a bind
 // of a running broker may be executed at any later time, or never. The
 // stores are the in-memory ones of the packages queue and registry; the conformance suites of
-// these packages hold them to the contract of the Redis stores. node.beat,
-// node.renew and node.rebind simulate the membership loop; they follow beat.go, membership.go and
-// rebind.go in package broker.
+// these packages hold them to the contract of the Redis stores.
 //
 // # Use
 //

@@ -53,25 +53,17 @@ func (w *world) heal() {
 	}
 	w.runAndCheck()
 	if w.faulty() {
-		if w.hasStates {
-			w.cleanStates()
+		if w.profile == harsh {
+			w.waitForLeases()
+		}
+		if w.hasStates && w.oneIn(2) {
+			w.stepStatesRound()
+			w.runUntilIdle()
 		}
 		for range refreshEvery/time.Second + 1 { // until every binding has been refreshed
 			w.waitTwoSeconds()
 		}
 		w.healed = true
-	}
-}
-
-// cleanStates lets the janitor clean up after the dead servers, and sometimes remove what is due
-// before the servers do so.
-func (w *world) cleanStates() {
-	if w.profile == harsh {
-		w.waitForLeases()
-	}
-	if w.oneIn(2) {
-		w.stepStatesRound()
-		w.runUntilIdle()
 	}
 }
 
@@ -102,6 +94,7 @@ func (w *world) runAndCheck() {
 	w.sweepAll()
 	if !w.faulty() {
 		w.checkComplete()
+		w.checkRosters(func(n *node) bool { return n.largeChannel == 0 })
 	}
 }
 
@@ -130,9 +123,9 @@ func (w *world) waitTwoSeconds() {
 
 // finish ends a run: everything is delivered, and then all clients disconnect.
 func (w *world) finish() {
-	steps := []func(){w.heal, w.checkComplete, w.checkOwners, w.pushAll, w.checkComplete}
+	steps := []func(){w.heal, w.checkComplete, w.checkOwners, w.checkAllRosters, w.readRosters, w.checkAllRosters, w.pushAll, w.checkComplete}
 	if w.seed%3 > 0 { // in the other runs, clients without a connection stay away
-		steps = append(steps, w.reconnectAll, w.checkComplete, w.checkOwners, w.checkReceived)
+		steps = append(steps, w.reconnectAll, w.checkComplete, w.checkOwners, w.checkReceived, w.checkAllRosters, w.readRosters, w.checkAllRosters)
 	}
 	steps = append(steps, w.disconnectAll, w.checkNothingLeft, w.checkOwnersGone)
 	for _, step := range steps {
@@ -220,7 +213,7 @@ func (w *world) reconnectAll() {
 		}
 		for _, channel := range channelNames {
 			if conns[0].subs[channel] == nil {
-				conns[0].subscribe(channel, cl.resumePosition(channel))
+				conns[0].subscribeAnd(channel, cl.resumePosition(channel), !w.oneIn(3))
 				w.runUntilIdle()
 			}
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -68,12 +69,15 @@ func (w *world) advance(seconds int) {
 	}
 }
 
+// leaseCalls are the functions of a beat that call the store.
+var leaseCalls = []string{"renew", "rejoin", "readServers"}
+
 // runLeaseCalls executes the calls that keep a lease, if they reach the store.
 func (w *world) runLeaseCalls() {
 	for again := true; again && !w.failed(); {
 		again = false
 		for _, c := range w.openCalls() {
-			if c.node == nil || w.storeDown || c.node.beatsLost || !c.node.up() || c.function != "renew" && c.function != "beat" {
+			if c.node == nil || w.storeDown || c.node.beatsLost || !c.node.up() || !slices.Contains(leaseCalls, c.function) {
 				continue
 			}
 			w.executeAndAnswer(c)

@@ -37,7 +37,7 @@ func newStateRules(w *world) stateRules {
 func (r stateRules) set() *namespace.Set {
 	anyone := namespace.Anyone
 	set, err := namespace.New([]namespace.Rule{{
-		Name: "*", Subscribe: anyone, Publish: anyone, History: anyone, State: anyone, StateKeep: r.keep, Grace: r.grace,
+		Name: "*", Subscribe: anyone, Publish: anyone, History: anyone, State: anyone, Presence: anyone, StateKeep: r.keep, Grace: r.grace,
 		Fields: []namespace.FieldRule{
 			{Pattern: members + "*", Write: anyone, Own: true, Max: maxMembers},
 			{Pattern: seats + "*", Write: namespace.Claim, TTL: r.lease, Max: maxSeats},

@@ -255,7 +255,7 @@ func (c *conn) subscribed(channel string, id int64, after *int64, recovered *boo
 	if id > j.last() {
 		w.violate("%v begins at %d of %s, whose last id is %d", c, id, channel, j.last())
 	}
-	c.subs[channel] = &subscription{cursor: id}
+	c.subs[channel] = &subscription{cursor: id, filter: state.Filter{By: true}}
 	switch {
 	case after == nil:
 		c.setPosition(channel, id)

@@ -54,6 +54,7 @@ func TestSubscribeWhileUnbinding(t *testing.T) {
 		c.subscribe("news", nil)
 		w.runUntilIdle()
 		c.unsubscribe("news")
+		w.runUntilIdle() // until the roster is written: a channel stays bound until then
 		w.nodes[0].tick()
 		unbind := w.runUntil("UnbindChannel")
 		c.subscribe("news", nil)

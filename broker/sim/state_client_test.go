@@ -53,7 +53,7 @@ func (c *conn) subscribeState(channel string) {
 func (c *conn) beginState(channel string, req request, recovered *bool) {
 	s := c.subs[channel]
 	before := s.filter
-	s.filter = state.Filter{State: true, Prefix: req.state.Prefix}
+	s.filter = state.Filter{State: true, Prefix: req.state.Prefix, By: true}
 	switch kept := c.client.held[channel]; {
 	case before == s.filter && req.held: // on a subscription that holds the state
 	case req.held && recovered != nil && *recovered && kept != nil:

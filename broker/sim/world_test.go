@@ -125,6 +125,10 @@ func newWorld(seed uint64) *world {
 		w.boot(machine)
 		w.runLeaseCalls()
 	}
+	for _, n := range w.nodes { // now they learn of each other
+		n.startBeat()
+		w.runLeaseCalls()
+	}
 	return w
 }
 
@@ -166,9 +170,18 @@ func (w *world) flushEvents() {
 		return
 	}
 	for _, c := range w.conns {
+		slices.SortStableFunc(w.received[c], comparePresence)
 		w.trace = append(w.trace, w.received[c]...)
 	}
 	clear(w.received)
+}
+
+// comparePresence orders the lines of presence events. Those of several channels have no order.
+func comparePresence(a, b string) int {
+	if strings.Contains(a, `"type":"presence"`) && strings.Contains(b, `"type":"presence"`) {
+		return strings.Compare(a, b)
+	}
+	return 0
 }
 
 // violate records the violation of an invariant. The run ends with this step.
@@ -209,11 +222,19 @@ func (w *world) settle() {
 		}
 		start := w.nextStart()
 		if start == nil {
+			w.sortHints()
 			return
 		}
 		time.Sleep(time.Nanosecond)
 		go start()
 	}
+}
+
+// sortHints sorts the hints. A server sends the hints of one change in the order of a map.
+func (w *world) sortHints() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slices.SortStableFunc(w.hints, func(a, b pendingHint) int { return strings.Compare(a.String(), b.String()) })
 }
 
 func (w *world) nextExpired() *call {

@@ -1,4 +1,4 @@
-package broker
+package member
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // serverList is a registry whose servers have leases, or are only listed.
 type serverList struct {
-	serverRegistry
+	Registry
 	live, listed []string
 	lists        int   // calls of Listed
 	changed      int64 // StatesChanged of each server
@@ -28,14 +28,16 @@ func (l *serverList) Listed(context.Context) ([]string, error) {
 	return l.listed, nil
 }
 
-// TestForgottenServers checks that refresh reports once that a server is no longer listed, and
+// newMember returns a Member with the id self.
+func newMember(r Registry) *Member {
+	return New(Options{Registry: r, NewID: func() string { return "self" }, Beat: time.Minute})
+}
+
+// TestForgottenServers checks that readServers reports once that a server is no longer listed, and
 // reads the list only while a server without a lease may be on it.
 func TestForgottenServers(t *testing.T) {
 	list := &serverList{}
-	m := &membership{registry: list, ended: make(map[string]struct{})}
-	self := "self"
-	m.id.Store(&self)
-	m.live.Store(&map[string]registry.Server{})
+	m := newMember(list)
 	for i, step := range []struct {
 		live, listed []string
 		forgotten    bool
@@ -51,27 +53,24 @@ func TestForgottenServers(t *testing.T) {
 		{live: nil, listed: nil, forgotten: true, lists: 5},
 	} {
 		list.live, list.listed = step.live, step.listed
-		_, forgotten, err := m.refresh(t.Context())
+		_, forgotten, err := m.readServers(t.Context())
 		if err != nil || forgotten != step.forgotten || list.lists != step.lists {
 			t.Errorf("step %d: forgotten %t after %d lists, %v; want %t after %d", i, forgotten, list.lists, err, step.forgotten, step.lists)
 		}
 	}
 }
 
-// TestNotifiedOfStates checks that refresh reports each notification by a janitor once, and also
+// TestNotifiedOfStates checks that readServers reports each notification by a janitor once, and also
 // the end of the number with the lease.
 func TestNotifiedOfStates(t *testing.T) {
 	list := &serverList{live: []string{"other", "self"}}
-	m := &membership{registry: list, ended: make(map[string]struct{})}
-	self := "self"
-	m.id.Store(&self)
-	m.live.Store(&map[string]registry.Server{})
+	m := newMember(list)
 	for i, step := range []struct {
 		changed int64
 		want    bool
 	}{{0, false}, {7, true}, {7, false}, {8, true}, {0, true}, {0, false}} {
 		list.changed = step.changed
-		if _, ended, err := m.refresh(t.Context()); err != nil || ended != step.want {
+		if _, ended, err := m.readServers(t.Context()); err != nil || ended != step.want {
 			t.Errorf("step %d: %t, %v; want %t", i, ended, err, step.want)
 		}
 	}
@@ -80,15 +79,12 @@ func TestNotifiedOfStates(t *testing.T) {
 // TestLiveBeforeTheFirstList checks that this server counts as live as soon as it has a lease. A
 // push would otherwise report that its clients are offline.
 func TestLiveBeforeTheFirstList(t *testing.T) {
-	m := &membership{lease: time.Minute, started: time.Now()}
-	self := "self"
-	m.id.Store(&self)
-	m.live.Store(&map[string]registry.Server{})
-	if m.isLive(self) {
+	m := newMember(&serverList{})
+	if m.IsLive("self") {
 		t.Error("live without a lease")
 	}
 	m.joined.Store(true)
-	if !m.isLive(self) || m.isLive("other") {
-		t.Errorf("live %v, another server %v; want true and false", m.isLive(self), m.isLive("other"))
+	if !m.IsLive("self") || m.IsLive("other") {
+		t.Errorf("live %v, another server %v; want true and false", m.IsLive("self"), m.IsLive("other"))
 	}
 }

@@ -1,0 +1,86 @@
+package member
+
+import (
+	"context"
+	"time"
+)
+
+// Run keeps the lease until ctx ends.
+func (m *Member) Run(ctx context.Context) error {
+	tick := time.NewTicker(m.opts.Beat)
+	defer tick.Stop()
+	for {
+		m.Beat(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-m.opts.Changed:
+			m.opts.Logger.Warn().Msg("the store restarted or failed over; this server binds everything again")
+			m.Rebind()
+		}
+	}
+}
+
+// Beat renews the lease, and reads the live servers and the revoked tokens. If the store may have
+// lost something, Beat then binds everything again. Otherwise it notifies the owners of messages
+// that may have been stored without a hint. runCtx ends with the broker.
+func (m *Member) Beat(runCtx context.Context) {
+	ctx, cancel := context.WithTimeout(runCtx, 2*m.opts.Beat)
+	defer cancel()
+	formerID, err := m.renew(ctx)
+	if err == nil {
+		err = m.Refresh(ctx)
+	}
+	if err == nil {
+		err = m.checkRevoked(ctx)
+	}
+	if runCtx.Err() != nil {
+		return
+	}
+	m.beatEnded(err)
+	if err != nil {
+		m.Rebind()
+		return
+	}
+	if formerID != "" {
+		m.rebind(runCtx, formerID, m.rebinding.request())
+		return
+	}
+	if request, pending := m.rebinding.pending(); pending {
+		m.rebind(runCtx, "", request)
+		return
+	}
+	if err := m.parts.Pusher.NotifyUncertain(ctx); err != nil {
+		m.opts.Log.Warn().Err(err).Msg("could not notify the owners of messages that may have been stored; the next beat tries again")
+	}
+}
+
+// beatEnded records the outcome of a beat and logs the first of several failures.
+func (m *Member) beatEnded(err error) {
+	if err == nil {
+		m.failing.Store(false)
+		m.lastBeat.Store(time.Since(m.started).Nanoseconds())
+	} else if !m.failing.Swap(true) {
+		m.opts.Logger.Error().Err(err).Msg("the store cannot be reached; pushes are refused until it is back")
+	}
+}
+
+// checkRevoked checks the tokens of the users whose tokens were revoked since the last beat: the
+// call to this server may have been lost.
+func (m *Member) checkRevoked(ctx context.Context) error {
+	if !m.opts.ChecksTokens {
+		return nil
+	}
+	for {
+		users, next, more, err := m.opts.Registry.RevokedSince(ctx, m.revokedSince)
+		if err != nil {
+			return err
+		}
+		m.revokedSince = next
+		m.parts.Sessions.CheckTokens(users)
+		if !more {
+			return nil
+		}
+	}
+}

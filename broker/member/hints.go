@@ -1,0 +1,88 @@
+package member
+
+import (
+	"switchboard/broker/peer"
+	"switchboard/registry"
+)
+
+// Links are the connections to the other servers. [peer.Links] implements it.
+type Links interface {
+	Send(server string, h peer.Hint)
+	Lost() bool // whether hints may have been lost since the last call
+	SetServers(servers []registry.Server)
+}
+
+// Hint acts on a hint from this server or from another one.
+func (m *Member) Hint(h peer.Hint) {
+	p := &m.parts
+	switch h.Kind {
+	case peer.Channel, peer.ChannelEntry:
+		if c := p.Hub.Channel(h.Name); c != nil {
+			c.Hint(h.ID, h.Prev, h.Data)
+		}
+	case peer.Client:
+		if m.opts.ClientHint != nil {
+			m.opts.ClientHint(h.Name)
+		}
+		p.Sessions.Hint(h.Name, h.ID, h.Prev, h.Data)
+	case peer.Supersede:
+		p.Sessions.Supersede(h.Name, h.ID)
+	case peer.Acknowledged:
+		p.Sessions.Acknowledged(h.Name, h.Prev, h.ID)
+	case peer.Presence, peer.Here:
+		p.Presence.Hint(h)
+	case peer.User:
+		p.Presence.UserChanged(h.Name)
+	}
+}
+
+// Send sends a hint to another server. It does nothing without links.
+func (m *Member) Send(server string, h peer.Hint) {
+	if m.parts.Links != nil {
+		m.parts.Links.Send(server, h)
+	}
+}
+
+// Supersede implements session.Notify.Superseded: it notifies the server that lost a client, or all
+// servers if the server is unknown.
+func (m *Member) Supersede(server, client string, generation int64) {
+	h := peer.Hint{Kind: peer.Supersede, Name: client, ID: generation}
+	if server != "" {
+		m.Send(server, h)
+		return
+	}
+	for id := range m.Live() {
+		if id != m.ID() {
+			m.Send(id, h)
+		}
+	}
+}
+
+// Acknowledged implements session.Notify.Acknowledged.
+func (m *Member) Acknowledged(server, client string, generation, id int64) {
+	m.Send(server, peer.Hint{Kind: peer.Acknowledged, Name: client, ID: id, Prev: generation})
+}
+
+// UserChanged implements session.Notify.UserChanged: it notifies all servers with watchers that a
+// client of the user connected or disconnected.
+func (m *Member) UserChanged(user string) {
+	m.parts.Presence.UserChanged(user)
+	for id, s := range m.Live() {
+		if s.Watching > 0 && id != m.ID() {
+			m.Send(id, peer.Hint{Kind: peer.User, Name: user})
+		}
+	}
+}
+
+// Sweep reads all queues and views again if hints may have been lost since the last call. It
+// reports whether it did.
+func (m *Member) Sweep() bool {
+	p := &m.parts
+	if p.Links == nil || !p.Links.Lost() {
+		return false
+	}
+	p.Hub.MarkAllDirty()
+	p.Sessions.MarkAllDirty()
+	p.Presence.MarkAllDirty()
+	return true
+}

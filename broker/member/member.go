@@ -1,0 +1,247 @@
+// Package member makes a server one of several. It renews the server's lease, knows which other
+// servers live, and passes hints between them and the parts of this server. When the store may have
+// lost something, it binds everything again that the server holds.
+package member
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"switchboard/broker/delivery"
+	"switchboard/broker/hub"
+	"switchboard/broker/presence"
+	"switchboard/broker/session"
+	"switchboard/registry"
+)
+
+// beatsPerLease is the length of a lease in beats: it survives four failed beats.
+const beatsPerLease = 5
+
+// leaveTimeout bounds the removal from the registry at the end.
+const leaveTimeout = 5 * time.Second
+
+// Registry holds the methods of a registry that a Member calls.
+type Registry interface {
+	Join(ctx context.Context, s registry.Server) error
+	Beat(ctx context.Context, s registry.Server) error
+	Leave(ctx context.Context, server string) error
+	Servers(ctx context.Context) ([]registry.Server, error)
+	Listed(ctx context.Context) ([]string, error)
+	RevokedSince(ctx context.Context, since int64) (users []string, next int64, more bool, err error)
+}
+
+// Options configures a Member.
+type Options struct {
+	Registry Registry
+	NewID    func() string                   // returns an id for this server that was never used before
+	Describe func(id string) registry.Server // this server's entry with its current numbers
+	Beat     time.Duration                   // between two beats; a lease lasts five of them
+	// Changed receives when the store restarted or failed over. Nil means never.
+	Changed <-chan struct{}
+	// ChecksTokens is whether a beat reads the users whose tokens were revoked.
+	ChecksTokens bool
+	// Lost is called with the number of queues in which the store has lost messages that it had
+	// acknowledged.
+	Lost func(queues int)
+	// ClientHint is called with the client of each hint for a client. Nil means no call.
+	ClientHint func(client string)
+	Logger     zerolog.Logger // for changes of this server's state
+	Log        zerolog.Logger // for failures that repeat
+}
+
+// Parts are what a Member informs and binds again.
+type Parts struct {
+	Hub      *hub.Hub
+	Sessions *session.Manager
+	Presence *presence.Presence
+	Pusher   *delivery.Pusher
+	Links    Links // nil without a shared store
+}
+
+// Member is this server's entry in the registry: its id and its lease. It also holds the other live
+// servers, as of the last beat.
+type Member struct {
+	opts    Options
+	parts   Parts
+	lease   time.Duration
+	started time.Time
+
+	id         atomic.Pointer[string] // a server that was declared dead takes a new id
+	live       atomic.Pointer[map[string]registry.Server]
+	joined     atomic.Bool
+	leaseStart atomic.Int64 // ns since started: when the last successful renewal began
+	lastBeat   atomic.Int64 // ns since started: when the last successful beat ended
+	failing    atomic.Bool  // the last beat failed, which is logged once
+
+	refreshing   sync.Mutex          // guards the fields below, so that an older list never replaces a newer one
+	notified     int64               // StatesChanged of this server at the last refresh
+	ended        map[string]struct{} // servers that lost their lease and may still be listed
+	revokedSince int64               // see registry.Redis.RevokedSince; only Beat uses it
+
+	rebinding  rebinding
+	background sync.WaitGroup // rebinds
+}
+
+// New returns a Member that has not joined. It needs its parts, see Attach, before the first beat.
+func New(opts Options) *Member {
+	m := &Member{opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), ended: make(map[string]struct{})}
+	id := opts.NewID()
+	m.id.Store(&id)
+	m.live.Store(&map[string]registry.Server{})
+	m.Rebind() // nothing is bound yet
+	return m
+}
+
+// Attach sets the parts. They need the server's id, and the Member needs them: hence two steps.
+func (m *Member) Attach(parts Parts) { m.parts = parts }
+
+// ID returns the server's current id.
+func (m *Member) ID() string { return *m.id.Load() }
+
+// Started returns when the server started.
+func (m *Member) Started() time.Time { return m.started }
+
+// Lease returns how long a lease lasts.
+func (m *Member) Lease() time.Duration { return m.lease }
+
+// Joined reports whether the store has listed this server since its start.
+func (m *Member) Joined() bool { return m.joined.Load() }
+
+// Live returns the servers that had a lease at the last beat, by id. It must not be changed.
+func (m *Member) Live() map[string]registry.Server { return *m.live.Load() }
+
+// Leased reports whether the lease is certain to hold: its last renewal is recent enough.
+func (m *Member) Leased() bool {
+	return m.joined.Load() && time.Since(m.started)-time.Duration(m.leaseStart.Load()) < m.lease
+}
+
+// IsLive reports whether a server had a lease at the last beat. The first beat of this server has
+// not read the list of servers yet when the lease begins.
+func (m *Member) IsLive(server string) bool {
+	_, listed := m.Live()[server]
+	return listed || server == m.ID() && m.Leased()
+}
+
+// SinceBeat returns the time since the last successful beat.
+func (m *Member) SinceBeat() time.Duration {
+	return time.Since(m.started) - time.Duration(m.lastBeat.Load())
+}
+
+// renew joins the registry, or renews the lease. A server that was declared dead never gets its id
+// back: it joins under a new one, and renew returns the former id.
+func (m *Member) renew(ctx context.Context) (formerID string, err error) {
+	id, began := m.ID(), time.Since(m.started)
+	if m.joined.Load() {
+		err = m.opts.Registry.Beat(ctx, m.opts.Describe(id))
+	} else if err = m.opts.Registry.Join(ctx, m.opts.Describe(id)); err == nil {
+		m.joined.Store(true)
+		m.opts.Logger.Info().Str("server", id).Str("host", m.opts.Describe(id).Host).Msg("joined")
+	}
+	// Join may return ErrDead too: the answer to an earlier Join was lost, and the lease ended since.
+	if errors.Is(err, registry.ErrDead) {
+		formerID, err = id, m.rejoin(ctx)
+	}
+	if err != nil {
+		return "", err
+	}
+	m.leaseStart.Store(began.Nanoseconds())
+	return formerID, nil
+}
+
+// rejoin joins under a new id. The server uses the id only after the store lists it: no janitor
+// would clean up the bindings of an unlisted server. If Join fails, the next beat tries again.
+func (m *Member) rejoin(ctx context.Context) error {
+	id := m.opts.NewID()
+	if err := m.opts.Registry.Join(ctx, m.opts.Describe(id)); err != nil {
+		return err
+	}
+	m.opts.Logger.Warn().Str("old", m.ID()).Str("server", id).Msg("this server was declared dead; it continues under a new id")
+	m.id.Store(&id)
+	m.joined.Store(true)
+	return nil
+}
+
+// Refresh reads the live servers and passes them to presence and to the links. A janitor has no
+// links. It leaves a notification of the fields that it ends for a dead server in this server's
+// entry. Then Refresh reads the channels with states again.
+func (m *Member) Refresh(ctx context.Context) error {
+	m.refreshing.Lock()
+	defer m.refreshing.Unlock()
+	servers, ended, err := m.readServers(ctx)
+	if ended { // also with an error: the notification is not seen again
+		m.parts.Hub.MarkStatesDirty()
+	}
+	if err != nil {
+		return err
+	}
+	ids := make(map[string]bool, len(servers))
+	for _, s := range servers {
+		ids[s.ID] = true
+	}
+	m.parts.Presence.SetLive(ids)
+	if m.parts.Links != nil {
+		m.parts.Links.SetServers(servers)
+	}
+	return nil
+}
+
+// readServers reads the live servers from the registry. ended reports whether a janitor may have
+// ended fields of this server's channels: it has notified this server, or a server that was live
+// before is no longer listed. The latter is for a janitor that was killed before it notified.
+func (m *Member) readServers(ctx context.Context) (servers []registry.Server, ended bool, err error) {
+	servers, err = m.opts.Registry.Servers(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	live := make(map[string]registry.Server, len(servers))
+	for _, s := range servers {
+		live[s.ID] = s
+		delete(m.ended, s.ID)
+	}
+	if self, ok := live[m.ID()]; ok && self.StatesChanged != m.notified {
+		m.notified, ended = self.StatesChanged, true
+	}
+	for id := range *m.live.Swap(&live) {
+		if _, ok := live[id]; !ok {
+			m.ended[id] = struct{}{}
+		}
+	}
+	if len(m.ended) == 0 {
+		return servers, ended, nil
+	}
+	listed, err := m.opts.Registry.Listed(ctx)
+	if err != nil {
+		return nil, ended, err
+	}
+	before := len(m.ended)
+	maps.DeleteFunc(m.ended, func(id string, _ struct{}) bool { return !slices.Contains(listed, id) })
+	return servers, ended || len(m.ended) < before, nil
+}
+
+// Servers returns the live servers, sorted by id.
+func (m *Member) Servers() []registry.Server {
+	return slices.SortedFunc(maps.Values(m.Live()), func(x, y registry.Server) int { return strings.Compare(x.ID, y.ID) })
+}
+
+// Leave removes the server from the registry. If that fails, its lease ends and a janitor cleans
+// up.
+func (m *Member) Leave() {
+	if !m.joined.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := m.opts.Registry.Leave(ctx, m.ID()); err != nil {
+		m.opts.Logger.Warn().Err(err).Msg("could not leave the registry; the janitor will clean up")
+		return
+	}
+	m.opts.Logger.Info().Str("server", m.ID()).Msg("left")
+}
