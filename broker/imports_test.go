@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"client/board":          {"client"},
 	"kit/account":           {"internal/payload", "internal/redispipe", "internal/state", "internal/wire", "janitor/task", "queue", "broker", "broker/api", "broker/auth", "broker/limit", "broker/namespace", "kit", "kit/index"},
 	"client/account":        {"client"},
-	"kit/scene":             {"internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "janitor/task", "kit", "kit/index"},
+	"kit/scene":             {"internal/state", "internal/wire", "queue", "broker", "broker/api", "broker/namespace", "broker/session", "janitor/task", "kit", "kit/budget", "kit/index"},
 	"webhook":               {"internal/backend"},              // backends import it
 	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/inspect":        {"internal/wire", "registry", "events", "broker/api"},

@@ -33,8 +33,8 @@ func newMember(r Registry) *Member {
 	return New(Options{Registry: r, NewID: func() string { return "self" }, Beat: time.Minute})
 }
 
-// TestForgottenServers checks that readServers reports once that a server is no longer listed, and
-// reads the list only while a server without a lease may be on it.
+// TestForgottenServers checks that readServers reports once that a server is no longer listed,
+// and reads the list only while a server without a lease may be on it.
 func TestForgottenServers(t *testing.T) {
 	list := &serverList{}
 	m := newMember(list)
@@ -60,8 +60,8 @@ func TestForgottenServers(t *testing.T) {
 	}
 }
 
-// TestNotifiedOfStates checks that readServers reports each notification by a janitor once, and also
-// the end of the number with the lease.
+// TestNotifiedOfStates checks that readServers reports each notification by a janitor once, and
+// also the end of the number with the lease.
 func TestNotifiedOfStates(t *testing.T) {
 	list := &serverList{live: []string{"other", "self"}}
 	m := newMember(list)

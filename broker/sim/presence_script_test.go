@@ -28,8 +28,8 @@ func (w *world) watched() (watcher, member *conn) {
 	return watcher, member
 }
 
-// TestNewIDKeepsPresence checks that watchers see the clients of a server that was declared dead and
-// continues under a new id.
+// TestNewIDKeepsPresence checks that watchers see the clients of a server that was declared dead
+// and continues under a new id.
 func TestNewIDKeepsPresence(t *testing.T) {
 	playScript(t, func(w *world) {
 		watcher, member := w.watched()

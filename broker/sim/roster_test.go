@@ -104,14 +104,14 @@ func (w *world) checkAllRosters() {
 // members of each channel.
 func (w *world) checkRosters(on func(*node) bool) {
 	for _, channel := range channelNames {
-		members, unsure := w.members(channel)
+		members, unknown := w.members(channel)
 		for _, c := range w.conns {
 			s := c.subs[channel]
 			if c.session == nil || c.state != open || s == nil || s.roster == nil || !on(c.node) {
 				continue
 			}
 			for client, present := range s.roster.present {
-				if client != c.client.name && !unsure[client] && present != members[client] {
+				if client != c.client.name && !unknown[client] && present != members[client] {
 					w.violate("%v knows that %s is a member of %s: %v; it should know %v", c, client, channel, present, members[client])
 				}
 			}
@@ -121,18 +121,18 @@ func (w *world) checkRosters(on func(*node) bool) {
 
 // members returns the clients that are subscribed to a channel. For a client that has left, and
 // whose broker has not noticed it yet, this is unknown.
-func (w *world) members(channel string) (members, unsure map[string]bool) {
-	members, unsure = map[string]bool{}, map[string]bool{}
+func (w *world) members(channel string) (members, unknown map[string]bool) {
+	members, unknown = map[string]bool{}, map[string]bool{}
 	for _, c := range w.conns {
 		switch {
 		case c.session == nil:
 		case c.state != open:
-			unsure[c.client.name] = true
+			unknown[c.client.name] = true
 		case c.subs[channel] != nil:
 			members[c.client.name] = true
 		}
 	}
-	return members, unsure
+	return members, unknown
 }
 
 // readRosters lets every watcher read the members.
