@@ -40,6 +40,13 @@
 // at any id; if a field outlives its owner or its lease, or ends before; or if a refusal or an
 // acceptance contradicts the log.
 //
+// Meanwhile every fifth message of each channel is erased. Each client that was to receive it must
+// receive the report of the erasure, and no message after that report. In the end all messages are
+// read from Redis, in the histories of all brokers, and by new clients that subscribe from the
+// beginning, and from a position that brokers have in their memory. A row is RED if any of them
+// shows what was erased, if a report did not arrive and no gap covers it, or if the new clients
+// miss anything else.
+//
 // --seed determines all choices: victims, moments, and which connections are cut. It does not
 // determine the random choices of the programs under test: which broker a client tries first, and
 // retry jitter.
@@ -65,6 +72,8 @@
 //	statelog.go        the log of a state, and the values that it gives the fields
 //	stateverdict.go    compares the three; statecheck.go: when, and with the fields of the store
 //	statetable.go      the table about states
+//	erase.go           the backend that erases messages; erasejournal.go: what clients learned of it
+//	erasecheck.go      reads all messages in the end; erasetable.go: the table about erasures
 //	kills.go           the series of kills; killreport.go: its result
 //	row.go             when a row is red
 //	ledger.go          the files that are written

@@ -100,6 +100,10 @@ func (s *eventStream) handle(e ssetest.Event) error {
 	case wire.TypeGap:
 		s.client.onGap(client.Gap{Channel: event.Channel, After: *event.After, ID: *event.ID})
 	case wire.TypeMessage:
+		if event.StateEvent != nil && event.Erase != 0 {
+			s.client.onErase(client.Erased{Channel: event.Channel, ID: event.Erase})
+			return nil
+		}
 		s.client.onMessage(client.Message{Channel: event.Channel, ID: *event.ID, Data: json.RawMessage(event.Data)})
 		if event.Channel == "" {
 			if s.inbox++; s.inbox == inboxWindow {

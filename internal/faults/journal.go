@@ -45,10 +45,11 @@ func (g gap) covers(queue string, id int64, acked time.Time) bool {
 // clientRecord holds what one client received.
 type clientRecord struct {
 	listener    listener
-	readyAt     time.Time        // when all its subscriptions were confirmed
-	got         map[item][]int64 // the ids under which each message arrived; more than one is a fault
-	lastID      map[string]int64 // by queue
-	lastN       map[string]int   // by stream
+	readyAt     time.Time          // when all its subscriptions were confirmed
+	got         map[item][]int64   // the ids under which each message arrived; more than one is a fault
+	lastID      map[string]int64   // by queue
+	lastN       map[string]int     // by stream
+	reports     map[messageKey]int // how often each report of an erasure arrived
 	gaps        []gap
 	lastArrival time.Time     // time of the last message
 	recovered   time.Duration // time from the fault to the first message pushed after it
@@ -62,7 +63,8 @@ type journal struct {
 	pushes   []acceptedPush
 	attempts map[item]time.Time // time of the first attempt
 	accepted map[item]bool
-	refused  map[string]int   // failed attempts by reason
+	refused  map[string]int // failed attempts by reason
+	erasures map[messageKey]*erasure
 	resumed  map[listener]int // connections after the first one
 
 	faultAt            time.Time // zero before the fault
@@ -76,6 +78,7 @@ type journal struct {
 	ghosts             int           // clients and keys that should be gone
 	missing            int           // presence: members that are absent from a view or an answer
 	phantoms           int           // presence: names that are no members
+	erase              eraseCounts   // RepeatedReport, Revealed, and what the readers in the end saw
 	evidence           evidence
 }
 
@@ -93,7 +96,7 @@ func (e evidence) add(kind, format string, args ...any) {
 func newJournal() *journal {
 	return &journal{
 		clients: map[string]*clientRecord{}, attempts: map[item]time.Time{}, accepted: map[item]bool{},
-		refused: map[string]int{}, resumed: map[listener]int{}, evidence: evidence{},
+		refused: map[string]int{}, erasures: map[messageKey]*erasure{}, resumed: map[listener]int{}, evidence: evidence{},
 	}
 }
 
@@ -104,6 +107,7 @@ func (j *journal) clientReady(client string, over listener, at time.Time) {
 	defer j.mu.Unlock()
 	j.clients[client] = &clientRecord{
 		listener: over, readyAt: at, lastArrival: at, got: map[item][]int64{}, lastID: map[string]int64{}, lastN: map[string]int{},
+		reports: map[messageKey]int{},
 	}
 }
 
@@ -185,6 +189,9 @@ func (j *journal) message(client, queue string, id int64, it item, at time.Time)
 		j.evidence.add("strange", "%s got %v in %q, which was never pushed", client, it, queue)
 	} else if !j.faultAt.IsZero() && record.recovered == 0 && first.After(j.faultAt) {
 		record.recovered = at.Sub(j.faultAt)
+	}
+	if key := (messageKey{queue, id}); record.reports[key] > 0 {
+		j.revealLocked(client+", after the report,", key)
 	}
 	record.got[it] = append(record.got[it], id)
 	if len(record.got[it]) > 1 { // count classifies it

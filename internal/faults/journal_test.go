@@ -246,6 +246,11 @@ func TestRowIsRed(t *testing.T) {
 		"wrong conflict":    {row{stateCounts: stateCounts{WrongConflicts: 1}}, []tolerance{strict, forgets, loses}},
 		"late expiry":       {row{stateCounts: stateCounts{Late: 1}}, []tolerance{strict, forgets, loses}},
 		"state information": {row{stateCounts: stateCounts{Updates: 9, Refusals: 3, Expiries: 2}}, nil},
+		"unreported":        {row{eraseCounts: eraseCounts{Unreported: 1}}, []tolerance{strict, forgets, loses}},
+		"lost erasure":      {row{eraseCounts: eraseCounts{LostErasures: 1}}, []tolerance{strict, forgets}},
+		"revealed":          {row{eraseCounts: eraseCounts{Revealed: 1}}, []tolerance{strict, forgets}},
+		"missed by reader":  {row{eraseCounts: eraseCounts{MissedByReader: 1}}, []tolerance{strict, forgets, loses}},
+		"repeated report":   {row{eraseCounts: eraseCounts{RepeatedReport: 1}}, []tolerance{strict}},
 		"no recovery":       {row{outages: outages{Unrecovered: 1}}, []tolerance{strict, forgets, loses}},
 		"broken":            {row{Failure: "the broker did not start"}, []tolerance{strict, forgets, loses}},
 	} {

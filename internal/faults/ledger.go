@@ -139,10 +139,8 @@ var columns = []column{
 // table formats the ledger for a terminal.
 func (l *ledger) table() string {
 	var b strings.Builder
-	for i, columns := range [][]column{columns, stateColumns} {
-		if i > 0 {
-			b.WriteString("\nstate\n")
-		}
+	for i, columns := range [][]column{columns, stateColumns, eraseColumns} {
+		b.WriteString([]string{"", "\nstate\n", "\nerased messages\n"}[i])
 		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 		for _, c := range columns {
 			fmt.Fprint(w, c.name, "\t")
@@ -216,8 +214,8 @@ func (l *ledger) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Fault ledger
 
-This page reports what happened to messages, to presence and to [channel state](#channel-state) while something was broken on purpose. Redis, the brokers and the
-janitor are separate processes. The program that pushes and the clients keep the accounts; they do not rely on any broker. `+"`make faults`"+`
+This page reports what happened to messages, to presence, to [channel state](#channel-state) and to [erased messages](#erased-messages) while something was
+broken on purpose. Redis, the brokers and the janitor are separate processes. The program that pushes and the clients keep the accounts; they do not rely on any broker. `+"`make faults`"+`
 writes this page, and fails if a row is RED.
 
 %s · commit %s · seed %d · beat %s, lease %s, janitor every %s · %s · %s · Redis %s · %.0f s
@@ -228,6 +226,8 @@ Load: %s.
 	l.writeTable(&b, columns)
 	b.WriteString(stateHeading)
 	l.writeTable(&b, stateColumns)
+	b.WriteString(eraseHeading)
+	l.writeTable(&b, eraseColumns)
 	if l.Kills != nil {
 		b.WriteString(l.Kills.markdown())
 	}
@@ -243,6 +243,8 @@ Load: %s.
 	writeMeanings(&b, columns)
 	b.WriteString("\n## Columns of channel state\n\n")
 	writeMeanings(&b, stateColumns[1:])
+	b.WriteString("\n## Columns of erased messages\n\n")
+	writeMeanings(&b, eraseColumns[1:])
 	for _, r := range l.Rows {
 		if len(r.Red) > 0 {
 			b.WriteString("\n## Reasons for RED\n\n```text\n")

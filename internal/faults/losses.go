@@ -39,7 +39,7 @@ func (j *journal) clientsWithLosses() (clients []string) {
 				continue
 			}
 			id, named := p.ids[client]
-			if _, arrived := record.got[p.item]; named && !arrived && record.readyAt.Before(p.firstTry) && !record.gapCovers(p.queue, id, p.acceptedAt) {
+			if _, arrived := record.got[p.item]; named && !arrived && record.readyAt.Before(p.firstTry) && !record.gapCovers(p.queue, id, p.acceptedAt) && !j.isUnseenLocked(&p, id, record) {
 				clients = append(clients, client)
 			}
 		}

@@ -38,6 +38,9 @@ func TestShortLedger(t *testing.T) {
 			if s := result.JavaScript; s.Delivered < 100 || s.Resumed == 0 && name != "hints dropped" || result.ChangesInJS == 0 {
 				t.Errorf("to JavaScript %d messages and %d changes were delivered, and %d connections resumed", s.Delivered, result.ChangesInJS, s.Resumed)
 			}
+			if result.Erasures < 10 || result.Reported < 100 || result.ReadInTheEnd < 50 {
+				t.Errorf("%d messages were erased, %d reports arrived, %d messages were read in the end", result.Erasures, result.Reported, result.ReadInTheEnd)
+			}
 			if result.Delivered < 1000 { // else nothing was shown
 				t.Errorf("only %d messages were delivered", result.Delivered)
 			}

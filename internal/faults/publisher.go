@@ -26,6 +26,7 @@ type publisher struct {
 	brokers    []string       // host:port
 	avoidUntil []atomic.Int64 // by broker, in ms since began
 	began      time.Time
+	erasing    sync.WaitGroup // erasures that have not ended
 	next       atomic.Uint32
 }
 
@@ -36,7 +37,7 @@ func newPublisher(j *journal, brokers []string, durable bool) *publisher {
 	}
 }
 
-// run pushes until stop is done. It repeats unaccepted pushes until ctx is done.
+// run pushes and erases until stop is done. It repeats unaccepted calls until ctx is done.
 func (p *publisher) run(ctx, stop context.Context, groups [][]stream, rate []float64, seed uint64) {
 	defer p.http.CloseIdleConnections()
 	var all sync.WaitGroup
@@ -45,6 +46,7 @@ func (p *publisher) run(ctx, stop context.Context, groups [][]stream, rate []flo
 		all.Go(func() { p.pushGroup(ctx, stop, group, rate[i], random) })
 	}
 	all.Wait()
+	p.erasing.Wait()
 }
 
 // pushGroup pushes the next message of each stream in the group, rate times a second, until stop is
@@ -88,7 +90,9 @@ func (p *publisher) pushUntilAccepted(ctx context.Context, group []stream, n int
 				continue
 			}
 			s := request.stream
-			p.journal.accept(acceptedPush{item: item{s.name, n}, queue: s.queue, to: s.to, ids: answers[i].ids(s), firstTry: first, acceptedAt: acked})
+			push := acceptedPush{item: item{s.name, n}, queue: s.queue, to: s.to, ids: answers[i].ids(s), firstTry: first, acceptedAt: acked}
+			p.journal.accept(push)
+			p.eraseLater(ctx, push, answers[i].ID)
 		}
 		if left = retry; len(left) == 0 {
 			return

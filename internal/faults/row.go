@@ -21,6 +21,7 @@ type row struct {
 	Phantoms       int        `json:"phantoms"`
 	Pushes         int        `json:"pushes"`
 	stateCounts
+	eraseCounts
 	outages  `json:"-"`
 	Seconds  float64          `json:"seconds"`
 	Forgets  bool             `json:"redis_forgets"` // Redis loses its last writes under this fault
@@ -74,6 +75,11 @@ func (r row) redReasons(t tolerance) (why []string) {
 	check(false, r.GhostFields, "ghost fields")
 	check(false, r.WrongConflicts, "wrong conflicts")
 	check(false, r.Late, "late expiries")
+	check(t.loses, r.LostErasures, "erasures of messages that the store did not know")
+	check(false, r.Unreported, "unreported erasures")
+	check(t.forgets, r.RepeatedReport, "repeated reports of erasures")
+	check(t.loses, r.Revealed, "erased messages that were shown")
+	check(false, r.MissedByReader, "messages that a reader missed")
 	check(false, r.Unrecovered, "clients without a message after the fault")
 	return why
 }

@@ -79,6 +79,9 @@ func (r *runner) playScenario(ctx context.Context, tb *testbed) error {
 	if err := tb.checkInboxesOfSDK(ctx); err != nil {
 		return fmt.Errorf("inboxes of the clients in JavaScript: %w", err)
 	}
+	if err := tb.checkErasures(ctx, r.scale); err != nil {
+		return fmt.Errorf("erasures: %w", err)
+	}
 	if err := tb.awaitStates(ctx, r.scale); err != nil {
 		return fmt.Errorf("states: %w", err)
 	}
@@ -139,6 +142,9 @@ func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) 
 	defer timer.Stop()
 	<-pushed
 	<-changed
+	if n := tb.journal.unfinishedErasures(); n > 0 && err == nil {
+		err = fmt.Errorf("%d erasures were never accepted: %v", n, tb.journal.refused)
+	}
 	if n := tb.journal.unaccepted(); n > 0 && err == nil {
 		err = fmt.Errorf("%d pushes were never accepted: %v", n, tb.journal.refused)
 	}
@@ -164,11 +170,13 @@ func (tb *testbed) cutReconnecting(ctx context.Context) {
 // deliveryTimeout is how long to wait for deliveries after the load has ended.
 func (tb *testbed) deliveryTimeout() time.Duration { return tb.times.lease() + 10*time.Second }
 
-// awaitDeliveries waits until all acknowledged messages have arrived or were declared lost by gaps.
+// awaitDeliveries waits until all acknowledged messages and reports of erasures have arrived, or
+// gaps have declared them lost.
 func (tb *testbed) awaitDeliveries(ctx context.Context) {
 	began := time.Now()
 	for time.Since(began) < tb.deliveryTimeout() {
-		if c, _ := tb.journal.count(); c.Undeclared == 0 {
+		c, _ := tb.journal.count()
+		if e, _ := tb.journal.countErasures(); c.Undeclared == 0 && e.Unreported == 0 {
 			break
 		}
 		if !pause(ctx, 100*time.Millisecond) {
@@ -189,6 +197,11 @@ func (tb *testbed) row(err error, took time.Duration) row {
 		Seconds: took.Round(100 * time.Millisecond).Seconds(), Reasons: tb.journal.refused,
 	}
 	r.Events, r.RepeatedEvents = tb.presence.totals()
+	erasures, unreported := tb.journal.countErasures()
+	r.eraseCounts = erasures
+	for kind, cases := range unreported {
+		found[kind] = cases
+	}
 	for kind, cases := range tb.presence.evidence {
 		found[kind] = cases
 	}

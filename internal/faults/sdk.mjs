@@ -49,6 +49,7 @@ class Client {
       channel.on("unsubscribed", (error) => this.report("failed", { channel: channel.name, detail: String(error) }));
     }
     for (const feed of [sb.inbox, sb.all, ...channels]) {
+      feed.on("erase", (id, { channel }) => this.report("erase", { channel, id }));
       feed.on("gap", ({ after, id }) => this.report("gap", { channel: feed.name, after: after ?? 0, id }));
     }
     if (plan.state) sb.channel(plan.state).state.on("change", (change) => this.changed(change));

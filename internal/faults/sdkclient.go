@@ -32,8 +32,8 @@ type sdkPlan struct {
 }
 
 // sdkEvent is an event of a client: connected (with Server), disconnected, ready (all subscriptions
-// are confirmed), message, gap, pages and change (of the state, with the fields that have limits),
-// held (with all fields), failed, and left.
+// are confirmed), message, erase (with the ID of the erased message), gap, pages and change (of the
+// state, with the fields that have limits), held (with all fields), failed, and left.
 type sdkEvent struct {
 	Client, Event string
 	Server        string
@@ -158,6 +158,8 @@ func (s *sdkClient) handle(e sdkEvent) {
 		close(s.ready)
 	case "message":
 		c.journal.message(e.Client, e.Channel, e.ID, item{e.Stream, e.N}, at)
+	case "erase":
+		c.onErase(client.Erased{Channel: e.Channel, ID: e.ID})
 	case "gap":
 		c.onGap(client.Gap{Channel: e.Channel, After: e.After, ID: e.ID})
 	case "pages":

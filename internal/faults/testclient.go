@@ -72,7 +72,7 @@ func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance, sdk 
 	var err error
 	c.conn, err = client.New(client.Options{
 		URLs: urls, Client: spec.client, Token: tokenOf(spec.user), BackoffMin: backoffMin, BackoffMax: backoffMax,
-		OnMessage: c.onMessage, OnFields: c.onFields, OnGap: c.onGap, OnState: c.onState,
+		OnMessage: c.onMessage, OnErase: c.onErase, OnFields: c.onFields, OnGap: c.onGap, OnState: c.onState,
 	})
 	return c, err
 }
@@ -160,6 +160,10 @@ func (c *testClient) onMessage(m client.Message) {
 	if c.received++; c.role == slow && c.received%slowCallbackEvery == 0 {
 		pause(context.Background(), slowCallbackTime)
 	}
+}
+
+func (c *testClient) onErase(e client.Erased) {
+	c.journal.reported(c.clientSpec.client, messageKey{e.Channel, e.ID})
 }
 
 // onChanges records a message that changes fields.

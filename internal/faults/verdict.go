@@ -101,6 +101,9 @@ func (j *journal) countPushLocked(p *acceptedPush, match func(*clientRecord) boo
 			found.add("unnamed", "the answer to %v does not name %s", p.item, client)
 			continue
 		}
+		if j.isUnseenLocked(p, id, record) {
+			continue // countErasures counts it
+		}
 		c.Acknowledged++
 		got := record.got[p.item]
 		switch {

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchboard/client"
+	"switchboard/internal/cond"
+	"switchboard/internal/state"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+)
+
+// readerTimeout is how long a reader waits for the messages that Redis holds.
+const readerTimeout = 10 * time.Second
+
+// checkErasures reads all messages of the channels in each way that there is, and counts the erased
+// ones that are shown. Each broker is asked for some of the channels.
+func (tb *testbed) checkErasures(ctx context.Context, s scale) error {
+	if _, err := tb.checkStored(ctx, "$all"); err != nil {
+		return err
+	}
+	for i, b := range tb.brokers {
+		r, err := newEraseReader(tb.journal, b, i)
+		if err != nil {
+			return err
+		}
+		stop := r.start(ctx)
+		for k := i; k < s.Rooms && err == nil; k += len(tb.brokers) {
+			err = tb.checkErasuresOf(ctx, r, room(s, k))
+		}
+		stop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkErasuresOf checks one channel at the broker of the reader.
+func (tb *testbed) checkErasuresOf(ctx context.Context, r *eraseReader, channel string) error {
+	log, err := tb.checkStored(ctx, channel)
+	if err != nil {
+		return err
+	}
+	if err := r.checkHistory(channel, "the history over HTTP", func(after int64) (page client.Page, err error) {
+		var answer struct {
+			Messages []wire.Stored
+			More     bool
+			ID       int64
+		}
+		err = callAPI(ctx, r.broker, http.MethodGet, fmt.Sprintf("/v1/channels/%s/history?after=%d", channel, after), nil, &answer)
+		return client.Page{Messages: answer.Messages, More: answer.More, Last: answer.ID}, err
+	}); err != nil {
+		return err
+	}
+	if err := r.checkHistory(channel, "the history over a socket", func(after int64) (page client.Page, err error) {
+		err = retry(ctx, func() error { page, err = r.conn.History(ctx, channel, after, 0); return err })
+		return page, err
+	}); err != nil {
+		return err
+	}
+	if err := r.readAll(ctx, channel, 0, log); err != nil || len(log) <= fromMemory {
+		return err
+	}
+	log = log[len(log)-fromMemory:]
+	return r.readAll(ctx, channel, log[0].ID, log[1:])
+}
+
+// fromMemory is how many entries a broker holds in its memory. A client that resumes after one of
+// them does not receive the others from Redis.
+const fromMemory = 40
+
+// checkStored reads the log of a channel from Redis, and checks it.
+func (tb *testbed) checkStored(ctx context.Context, channel string) (log []queue.Message, err error) {
+	members, err := tb.store.client.ZRange(ctx, "mq_ch_{"+channel+"}", 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("log of %s: %w", channel, err)
+	}
+	for _, member := range members {
+		number, data, _ := strings.Cut(member, ":")
+		id, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("log of %s: %w", channel, err)
+		}
+		log = append(log, queue.Message{ID: id, Data: []byte(data)})
+		if key := (messageKey{channel, id}); tb.journal.isErased(key) && !state.IsErased([]byte(data)) {
+			tb.journal.update(func() { tb.journal.revealLocked("Redis", key) })
+		}
+	}
+	return log, nil
+}
+
+// received returns what a client records of a stored message: its key, or that of the message that
+// it reports as erased. ok is false if a client without the state receives nothing.
+func received(key messageKey, data []byte) (due messageKey, ok bool) {
+	if !state.IsEntry(data) {
+		return key, !bytes.HasPrefix(data, []byte("!"))
+	}
+	e, err := state.DecodeEntry(data)
+	if err != nil {
+		return key, false
+	}
+	if e.Erase != 0 {
+		return messageKey{key.channel, -e.Erase}, true
+	}
+	return key, e.Data != nil
+}
+
+// eraseReader is a client that reads channels at one broker.
+type eraseReader struct {
+	journal *journal
+	broker  *instance
+	conn    *client.Client
+
+	cond cond.Cond           // guards the fields below
+	got  map[messageKey]bool // messages, and with negative ids the messages reported as erased
+}
+
+// newEraseReader returns the reader of the broker with this index.
+func newEraseReader(j *journal, b *instance, i int) (*eraseReader, error) {
+	r := &eraseReader{journal: j, broker: b, got: map[messageKey]bool{}}
+	user := fmt.Sprintf("reader-%d", i)
+	var err error
+	r.conn, err = client.New(client.Options{
+		URLs: []string{rawTCP.url(b.tcp)}, Client: user + "/tab", Token: tokenOf(user), BackoffMin: backoffMin, BackoffMax: backoffMax,
+		OnMessage: func(m client.Message) {
+			r.show("a new client of "+b.name, messageKey{m.Channel, m.ID})
+			r.cond.Change(func() { r.got[messageKey{m.Channel, m.ID}] = true })
+		},
+		OnErase: func(e client.Erased) { r.cond.Change(func() { r.got[messageKey{e.Channel, -e.ID}] = true }) },
+	})
+	return r, err
+}
+
+// start connects the reader. The function that it returns disconnects it.
+func (r *eraseReader) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = r.conn.Run(ctx)
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// show records data that is shown.
+func (r *eraseReader) show(to string, key messageKey) {
+	if r.journal.isErased(key) {
+		r.journal.update(func() { r.journal.revealLocked(to, key) })
+	}
+}
+
+// checkHistory checks all pages of a history.
+func (r *eraseReader) checkHistory(channel, source string, read func(after int64) (client.Page, error)) error {
+	for after, more := int64(0), true; more; {
+		page, err := read(after)
+		if err != nil {
+			return err
+		}
+		for _, m := range page.Messages {
+			if m.Erased == 0 {
+				r.show(source+" at "+r.broker.name, messageKey{channel, m.ID})
+			}
+		}
+		after, more = page.Last, page.More
+	}
+	return nil
+}
+
+// readAll subscribes after a position, and waits for what the log has after it.
+func (r *eraseReader) readAll(ctx context.Context, channel string, start int64, log []queue.Message) error {
+	var held []messageKey
+	for _, m := range log {
+		if key, ok := received(messageKey{channel, m.ID}, m.Data); ok {
+			held = append(held, key)
+		}
+	}
+	r.cond.Change(func() { clear(r.got) })
+	if err := retry(ctx, func() error {
+		_, err := r.conn.Subscribe(ctx, channel, client.SubscribeOptions{After: &start})
+		return err
+	}); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, readerTimeout)
+	defer cancel()
+	_ = r.cond.Await(waiting, func() bool { return len(r.missing(held)) == 0 })
+	r.cond.Lock()
+	missing := r.missing(held)
+	r.cond.Unlock()
+	r.journal.update(func() {
+		r.journal.erase.ReadInTheEnd += len(held) - len(missing)
+		r.journal.erase.MissedByReader += len(missing)
+		for _, key := range missing {
+			r.journal.evidence.add("missed by a reader", "a new client of %s did not receive %d in %q", r.broker.name, key.id, channel)
+		}
+	})
+	return ctx.Err()
+}
+
+// missing returns the keys that the reader has not received. Call it with r.cond locked.
+func (r *eraseReader) missing(held []messageKey) (keys []messageKey) {
+	for _, key := range held {
+		if !r.got[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
