@@ -33,6 +33,8 @@ type Extension struct {
 	Run func(ctx context.Context) error
 	// Metrics are registered at Options.Registerer.
 	Metrics []prometheus.Collector
+	// Owned are the kinds of objects that users own in the store of the extension.
+	Owned []Owned
 }
 
 // ChannelKind is all channels with a prefix.
@@ -104,7 +106,7 @@ func (b *Broker) calls() (all []api.Call) {
 	for _, e := range b.extensions {
 		all = append(all, e.Calls...)
 	}
-	return all
+	return append(all, b.ownedCalls()...)
 }
 
 // Endpoints returns the calls of /v1, with those of the extensions.

@@ -19,6 +19,7 @@ var repeats = []repeatRule{
 	{"POST", "/v1/clients/*/*/disconnect", nil, nil},
 	{"POST", "/v1/erase", nil, nil},
 	{"POST", "/v1/rooms/*/finish", nil, nil},
+	{"POST", "/v1/users/*/forget", nil, nil},
 	{"POST", "/v1/holds/*/holds", []string{"id", "key"}, nil},
 	{"POST", "/v1/rooms/*/join", nil, nil},
 	{"POST", "/v1/accounts/*/lock", nil, nil},

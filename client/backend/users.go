@@ -111,6 +111,37 @@ func (c *Client) disconnect(ctx context.Context, path string) (int, error) {
 	return answer.Disconnected, err
 }
 
+// Usage is how much of a budget is used.
+type Usage struct {
+	Used int `json:"used"`
+	Max  int `json:"max"`
+}
+
+// Budget is how many objects a user has made as a client, and may make, by kind: rooms, boards and
+// avatars.
+type Budget struct {
+	User    string           `json:"user"`
+	Objects map[string]Usage `json:"objects"`
+}
+
+// Budget returns the budget of a user. Kinds that the brokers do not have are missing.
+func (c *Client) Budget(ctx context.Context, user string) (Budget, error) {
+	return get[Budget](ctx, c, "/v1/users/"+url.PathEscape(user)+"/budget", nil)
+}
+
+// Forgotten is the answer to ForgetUser: how many objects were removed, by kind.
+type Forgotten struct {
+	User    string         `json:"user"`
+	Removed map[string]int `json:"removed"`
+}
+
+// ForgetUser removes what a user has in the kit: the user leaves its rooms, and its scores, avatars
+// and session documents are removed. Call it when the user does not exist any more.
+func (c *Client) ForgetUser(ctx context.Context, user string) (answer Forgotten, err error) {
+	err = c.Call(ctx, Request{Method: http.MethodPost, Path: "/v1/users/" + url.PathEscape(user) + "/forget"}, &answer)
+	return answer, err
+}
+
 // Revocation says which tokens RevokeUser and RevokeClient revoke.
 type Revocation struct {
 	// Before is the time before which the tokens were issued. Zero means now, on the store's clock.

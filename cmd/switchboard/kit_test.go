@@ -145,6 +145,11 @@ func TestAccounts(t *testing.T) {
 		{line: `account session put amy {"a":1} --ttl 1h`, want: "data\t{\"a\":1}\n"},
 		{line: "account session put amy --version 5", stdin: "{}", code: exitConflict, want: "conflict"},
 		{line: "account session get amy", want: "user\tamy\n"},
+		{line: "user forget amy", want: "sessions\t1\n"},
+		{line: `account session put amy {"a":1}`, want: "data\t{\"a\":1}\n"},
+		{line: "user budget amy", want: "rooms\t0\t100\n"},
+		{line: "user budget amy --json", want: `{"user":"amy","objects":{`},
+		{line: "user budget", code: exitUsage},
 		{line: "account session delete amy", want: ""},
 		{line: "account session get amy", code: exitNotFound, want: "not_found"},
 	})

@@ -52,7 +52,7 @@ func start(t *testing.T, s kittest.Store, change func(*Options)) (a, b instance)
 	return a, b
 }
 
-func startOne(t *testing.T, s kittest.Store, o Options) (i instance) {
+func startOne(t *testing.T, s kittest.Store, o Options, more ...func(*broker.Options)) (i instance) {
 	t.Helper()
 	tokens, err := auth.NewTokens(auth.Options{HS256: [][]byte{signingKey}})
 	if err != nil {
@@ -67,6 +67,9 @@ func startOne(t *testing.T, s kittest.Store, o Options) (i instance) {
 	})
 	i.Broker = s.Start(t, func(o *broker.Options) {
 		extension(o)
+		for _, change := range more {
+			change(o)
+		}
 		o.Access.Tokens = tokens
 	})
 	return i

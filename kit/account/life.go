@@ -17,6 +17,9 @@ const endList = "ends"
 
 // life returns how long an account stays after an update. 0 means that it does not end.
 func (a *Accounts) life(r *record) time.Duration {
+	if r.State == Deleted {
+		return a.opts.DeletedLife
+	}
 	if r.Name == "" {
 		return a.opts.GuestLife
 	}
@@ -71,8 +74,12 @@ func (a *Accounts) lookLater(ctx context.Context, c index.Card, end int64) error
 	return a.index.Put(ctx, c)
 }
 
-// endCard removes the card of an account that has ended, and looks at its name.
+// endCard removes the card of an account that has ended. Before, it schedules the end of the name,
+// and that the extensions forget the user.
 func (a *Accounts) endCard(ctx context.Context, c index.Card) error {
+	if err := a.index.Schedule(ctx, 0, userTask+c.ID); err != nil {
+		return err
+	}
 	var shown Account
 	if err := json.Unmarshal(c.Data, &shown); err == nil && shown.Name != "" {
 		if err := a.index.Schedule(ctx, 0, nameTask+named(shown.Name).digest); err != nil {

@@ -1,9 +1,13 @@
 package account
 
 import (
+	"context"
+	"errors"
+	"sync"
 	"testing"
 	"time"
 
+	"switchboard/broker"
 	"switchboard/internal/await"
 	"switchboard/internal/wire"
 	"switchboard/kit"
@@ -81,4 +85,57 @@ func TestLives(t *testing.T) {
 			t.Errorf("%+v: %v, %v", c, got.GuestLife, err)
 		}
 	}
+}
+
+// TestForget checks that the extensions forget the users of accounts that have ended: guests that
+// were not used, and deleted accounts that were not restored. After an error they are asked again.
+func TestForget(t *testing.T) {
+	t.Parallel() // it mostly waits
+	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
+		var mu sync.Mutex // guards the fields below
+		failed, forgotten := false, map[string]bool{}
+		owner := kittest.With(func(*broker.Host) (broker.Extension, error) {
+			return broker.Extension{Name: "owner", Owned: []broker.Owned{{Kind: "things", Forget: func(_ context.Context, users []string) (int, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if !failed {
+					failed = true
+					return 0, errors.New("the store does not answer")
+				}
+				for _, user := range users {
+					forgotten[user] = true
+				}
+				return len(users), nil
+			}}}}, nil
+		})
+		o := options()
+		o.Index = s.Index("accounts")
+		o.TokenLife, o.RenewalLife, o.GuestLife, o.DeletedLife = time.Second, time.Second, time.Second, time.Second
+		a := startOne(t, s, o, owner)
+		ctx := t.Context()
+		guest := ok[Session](t)(a.Register(ctx, Registration{}, here)).Account.ID
+		deleted, restored, stays := a.register(t, "amy").Account.ID, a.register(t, "bob").Account.ID, a.register(t, "eve").Account.ID
+		ok[Account](t)(a.Delete(ctx, deleted))
+		ok[Account](t)(a.Delete(ctx, restored))
+		ok[Account](t)(a.Restore(ctx, restored))
+		await.True(t, "the users are forgotten", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if failed && len(forgotten) < 2 { // a lease lasts a minute
+				_ = a.index.Schedule(ctx, time.Millisecond, userTask+guest, userTask+deleted)
+			}
+			return forgotten[guest] && forgotten[deleted]
+		})
+		_, err := a.Get(ctx, deleted)
+		wantCode(t, err, wire.NotFound)
+		await.True(t, "the name is free", func() bool {
+			_, err := a.Register(ctx, Registration{Name: "amy", Password: "another secret"}, here)
+			return err == nil
+		})
+		for _, id := range []string{restored, stays} {
+			if got := ok[Account](t)(a.Get(ctx, id)); got.State != Open || forgotten[id] {
+				t.Errorf("the account is %+v", got)
+			}
+		}
+	})
 }

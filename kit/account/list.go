@@ -25,8 +25,10 @@ const (
 	roundInterval = 2 * time.Second
 	// roundSize is the most tasks that a broker takes at once.
 	roundSize = 100
-	// nameTask is the prefix of tasks for names. Ids of accounts do not have it.
+	// nameTask is the prefix of tasks for names, and userTask that of tasks for users that have ended.
+	// Ids of accounts do not have them.
 	nameTask = "name."
+	userTask = "user."
 )
 
 // allAccounts is the list of all accounts. There is one more for each state, named like it.
@@ -128,11 +130,33 @@ func (a *Accounts) Round(ctx context.Context) error {
 	for left := roundSize; left == roundSize && ctx.Err() == nil; {
 		tasks, takeErr := a.index.Take(ctx, roundSize, taskLease)
 		left, err = len(tasks), errors.Join(err, takeErr)
+		var ended []index.Task
 		for _, t := range tasks {
+			if strings.HasPrefix(t.ID, userTask) {
+				ended = append(ended, t)
+				continue
+			}
 			err = errors.Join(err, a.finish(ctx, t))
 		}
+		err = errors.Join(err, a.forget(ctx, ended))
 	}
 	return err
+}
+
+// forget makes the extensions forget users whose accounts have ended. After an error, the tasks are
+// due again when their leases end.
+func (a *Accounts) forget(ctx context.Context, ended []index.Task) error {
+	if len(ended) == 0 {
+		return nil
+	}
+	users, done := make([]string, len(ended)), map[index.Task]time.Duration{}
+	for i, t := range ended {
+		users[i], done[t] = strings.TrimPrefix(t.ID, userTask), 0
+	}
+	if _, err := a.host.Forget(ctx, users...); err != nil {
+		return err
+	}
+	return a.index.Done(ctx, done)
 }
 
 // finish does one task. After an error it is due again when its lease ends.

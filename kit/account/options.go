@@ -54,6 +54,9 @@ type Options struct {
 	GuestLife time.Duration `setting:"guest_life"`
 	// AccountLife is the same for accounts with a name. Zero means that they do not end.
 	AccountLife time.Duration `setting:"account_life"`
+	// DeletedLife is how long a deleted account can be restored, and keeps its name. Then it ends,
+	// and the extensions forget its user. It is at least TokenLife. Zero means 30 days.
+	DeletedLife time.Duration `setting:"deleted_life"`
 	// Durable makes each change wait until a replica has it. A store in memory refuses such
 	// changes.
 	Durable bool `setting:"durable"`
@@ -79,6 +82,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.TokenLife = cmp.Or(o.TokenLife, 5*time.Minute)
 	o.RenewalLife = cmp.Or(o.RenewalLife, 30*24*time.Hour)
 	o.GuestLife = cmp.Or(o.GuestLife, max(30*24*time.Hour, o.RenewalLife))
+	o.DeletedLife = cmp.Or(o.DeletedLife, 30*24*time.Hour)
 	o.Logins = cmp.Or(o.Logins, 16)
 	o.Iterations = cmp.Or(o.Iterations, 100_000)
 	o.MinPassword = cmp.Or(o.MinPassword, 8)
@@ -100,6 +104,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("accounts: guest_life: %v is shorter than renewal_life, %v", o.GuestLife, o.RenewalLife)
 	case o.AccountLife != 0 && o.AccountLife < o.RenewalLife:
 		return o, fmt.Errorf("accounts: account_life: %v is shorter than renewal_life, %v", o.AccountLife, o.RenewalLife)
+	case o.DeletedLife < o.TokenLife:
+		return o, fmt.Errorf("accounts: deleted_life: %v is shorter than token_life, %v", o.DeletedLife, o.TokenLife)
 	case o.Logins < 1 || o.Logins > MaxLogins:
 		return o, fmt.Errorf("accounts: logins: %d is not within 1 and %d", o.Logins, MaxLogins)
 	case o.Iterations < minIteration || o.Iterations > maxIteration:

@@ -61,6 +61,7 @@ func NewSessions(host *broker.Host, o SessionOptions) (*Sessions, error) {
 func (s *Sessions) Extension() broker.Extension {
 	return broker.Extension{
 		Name: "sessions", Calls: s.calls(), Channels: []broker.ChannelKind{closed(sessionPrefix, namespace.DefaultStateKeep)},
+		Owned: []broker.Owned{{Kind: "sessions", Forget: s.forget}},
 	}
 }
 
@@ -145,6 +146,23 @@ func (s *Sessions) remove(ctx context.Context, user string, m kit.Match) (found 
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// forget removes the documents of users.
+func (s *Sessions) forget(ctx context.Context, users []string) (removed int, err error) {
+	for _, user := range users {
+		if checkUser(user) != nil {
+			continue // there cannot be a document
+		}
+		found, err := s.remove(ctx, user, kit.Match{})
+		if err != nil {
+			return removed, err
+		}
+		if found {
+			removed++
+		}
+	}
+	return removed, nil
 }
 
 func (s *Sessions) change(ctx context.Context, user string, op state.Op, m kit.Match, keep time.Duration) (Changed, error) {

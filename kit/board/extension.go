@@ -25,6 +25,7 @@ func (b *Boards) Extension() broker.Extension {
 		Name:    "boards",
 		Run:     b.Run,
 		Metrics: append(b.budget.Metrics(), b.results),
+		Owned:   b.owned(),
 		Calls: []api.Call{
 			{Pattern: "GET /v1/boards", Scope: api.ScopeRead, Query: []string{"cursor", "limit"}, Handle: b.getList},
 			{Pattern: "POST /v1/boards/{board}/scores", Scope: api.ScopePush, Body: true, Handle: b.postScore},

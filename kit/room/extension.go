@@ -20,6 +20,7 @@ func (r *Rooms) Extension() broker.Extension {
 	return broker.Extension{
 		Name: "rooms", Methods: methods, ClientCalls: r.clientCalls(), Calls: append(r.calls(), r.listCalls()...),
 		Channels: append(r.channels(), lobbyKind()), Run: r.Run, Metrics: append(r.budget.Metrics(), r.newCollector()),
+		Owned: r.owned(),
 	}
 }
 

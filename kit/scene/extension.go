@@ -21,7 +21,7 @@ func Extension(opts Options) func(*broker.Host) (broker.Extension, error) {
 func (s *Scenes) Extension() broker.Extension {
 	return broker.Extension{
 		Name: "scenes", Methods: s.methods(), Calls: s.calls(), Channels: s.channels(), Run: s.Run,
-		Metrics: s.budget.Metrics(),
+		Metrics: s.budget.Metrics(), Owned: s.owned(),
 	}
 }
 

@@ -87,6 +87,8 @@ var rateSteps = []step{
 
 // lastSteps end what the others need.
 var lastSteps = []step{
+	{op: "readBudget", path: "alice"},
+	{op: "forgetUser", path: "alice"},
 	{op: "revokeUserTokens", path: "carl"},
 	{op: "revokeUserTokens", path: "carl", body: `{"before":1795330765,"durable":false}`, status: 400, code: "bad_request"},
 	{op: "revokeUserTokens", path: "carl", body: `{"before":1704067200000,"durable":false}`},

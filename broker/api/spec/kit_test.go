@@ -34,15 +34,15 @@ func kit(s kittest.Store) []func(*broker.Host) (broker.Extension, error) {
 		boards = board.NewRedis(s.Pipe, s.Prefix)
 	}
 	return []func(*broker.Host) (broker.Extension, error){
-		extension(room.New, room.Options{Modes: map[string]room.Mode{"duel": {Capacity: 2}}, Index: s.Index("rooms")}),
+		extension(room.New, room.Options{Modes: map[string]room.Mode{"duel": {Capacity: 2}}, Index: s.Index("rooms"), Budget: s.Budgets()}),
 		extension(hold.New, hold.Options{Index: s.Index("holds"), Methods: hold.Methods}),
-		extension(board.NewBoards, board.Options{Store: boards, Boards: map[string]board.Board{
+		extension(board.NewBoards, board.Options{Store: boards, Budget: s.Budgets(), Boards: map[string]board.Board{
 			"chess": {}, "weekly": {Season: "0 0 * * 1"}, "open": {Submit: true}, "level-*": {Submit: true},
 		}}),
 		extension(account.New, account.Options{
 			SigningKey: tokenSecret, Index: s.Index("accounts"), Guests: true, Iterations: 4096, NameRate: attempts, AddressRate: attempts, RegisterRate: attempts, CallRate: 2 * attempts,
 		}),
 		extension(account.NewSessions, account.SessionOptions{}),
-		extension(scene.New, scene.Options{Avatars: s.Index("avatars"), Scenes: s.Index("scenes"), Capacity: 1}),
+		extension(scene.New, scene.Options{Avatars: s.Index("avatars"), Scenes: s.Index("scenes"), Capacity: 1, Budget: s.Budgets()}),
 	}
 }

@@ -88,6 +88,14 @@ export interface Revoked {
     /** Servers that did not answer in time. They close their connections at their next beat. */
     pending?: number;
 }
+/** How many objects a user has made as a client, and may make, by kind: rooms, boards and avatars. */
+export interface UserBudget {
+    user: string;
+    objects: Record<string, {
+        used: number;
+        max: number;
+    }>;
+}
 export interface UserInfo {
     user: string;
     online: boolean;

@@ -1,6 +1,6 @@
 import { type ApiOptions, type Call } from "../api.cjs";
 import type { Json, JsonInput } from "../wire.cjs";
-import type { ChannelInfo, ClientInfo, FieldPage, Erase, Erased, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, UserInfo } from "./answers.cjs";
+import type { ChannelInfo, ClientInfo, FieldPage, Erase, Erased, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, UserBudget, UserInfo } from "./answers.cjs";
 import { Kit } from "./kit.cjs";
 import type { CheckQuery, DeadLetter, HealthReport, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.cjs";
 import type { Push, PushAnswer, PushError } from "./push.cjs";
@@ -98,6 +98,16 @@ export declare class Backend {
     revokeUser(user: string, options?: RevokeOptions): Promise<Revoked>;
     /** Like revokeUser, for one client of the user, by its full id. */
     revokeClient(client: string, options?: RevokeOptions): Promise<Revoked>;
+    /** How many objects a user has, and may have. Kinds that the broker does not have are missing. */
+    budget(user: string): Promise<UserBudget>;
+    /**
+     * Removes what a user has in the kit, because the user does not exist any more: memberships and
+     * empty rooms, scores, avatars and session documents. `removed` has the numbers by kind.
+     */
+    forgetUser(user: string): Promise<{
+        user: string;
+        removed: Record<string, number>;
+    }>;
     disconnectUser(user: string): Promise<{
         disconnected: number;
     }>;

@@ -401,6 +401,7 @@ var repeats = [
   ["POST", "/v1/clients/*/*/disconnect", [], []],
   ["POST", "/v1/erase", [], []],
   ["POST", "/v1/rooms/*/finish", [], []],
+  ["POST", "/v1/users/*/forget", [], []],
   ["POST", "/v1/holds/*/holds", ["id", "key"], []],
   ["POST", "/v1/rooms/*/join", [], []],
   ["POST", "/v1/accounts/*/lock", [], []],
@@ -511,6 +512,17 @@ var Backend = class {
   /** Like revokeUser, for one client of the user, by its full id. */
   revokeClient(client, options = {}) {
     return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/revoke`, revocation(options));
+  }
+  /** How many objects a user has, and may have. Kinds that the broker does not have are missing. */
+  budget(user) {
+    return this.call("GET", `/v1/users/${encodeURIComponent(user)}/budget`);
+  }
+  /**
+   * Removes what a user has in the kit, because the user does not exist any more: memberships and
+   * empty rooms, scores, avatars and session documents. `removed` has the numbers by kind.
+   */
+  forgetUser(user) {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/forget`);
   }
   disconnectUser(user) {
     return this.call("POST", `/v1/users/${encodeURIComponent(user)}/disconnect`);

@@ -100,6 +100,12 @@ export interface Revoked {
   pending?: number;
 }
 
+/** How many objects a user has made as a client, and may make, by kind: rooms, boards and avatars. */
+export interface UserBudget {
+  user: string;
+  objects: Record<string, { used: number; max: number }>;
+}
+
 export interface UserInfo {
   user: string;
   online: boolean;

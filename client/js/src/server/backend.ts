@@ -14,6 +14,7 @@ import type {
   RevokeOptions,
   ServerInfo,
   StoredFields,
+  UserBudget,
   UserInfo,
 } from "./answers.js";
 import { Kit } from "./kit.js";
@@ -157,6 +158,19 @@ export class Backend {
   /** Like revokeUser, for one client of the user, by its full id. */
   revokeClient(client: string, options: RevokeOptions = {}): Promise<Revoked> {
     return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/revoke`, revocation(options));
+  }
+
+  /** How many objects a user has, and may have. Kinds that the broker does not have are missing. */
+  budget(user: string): Promise<UserBudget> {
+    return this.call("GET", `/v1/users/${encodeURIComponent(user)}/budget`);
+  }
+
+  /**
+   * Removes what a user has in the kit, because the user does not exist any more: memberships and
+   * empty rooms, scores, avatars and session documents. `removed` has the numbers by kind.
+   */
+  forgetUser(user: string): Promise<{ user: string; removed: Record<string, number> }> {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/forget`);
   }
 
   disconnectUser(user: string): Promise<{ disconnected: number }> {

@@ -16,6 +16,7 @@ export type {
   ServerInfo,
   StoredFields,
   StoredMessage,
+  UserBudget,
   UserInfo,
   UserClient,
 } from "./answers.js";

@@ -20,6 +20,7 @@ export const repeats: readonly (readonly [string, string, readonly string[], rea
   ["POST", "/v1/clients/*/*/disconnect", [], []],
   ["POST", "/v1/erase", [], []],
   ["POST", "/v1/rooms/*/finish", [], []],
+  ["POST", "/v1/users/*/forget", [], []],
   ["POST", "/v1/holds/*/holds", ["id", "key"], []],
   ["POST", "/v1/rooms/*/join", [], []],
   ["POST", "/v1/accounts/*/lock", [], []],

@@ -125,6 +125,11 @@ export interface Client extends Device {
   channels?: string[];
 }
 
+export interface Budget {
+  user: string;
+  objects: Record<string, { used: number; max: number }>;
+}
+
 export interface OnlineUsers {
   count: number;
   connections: number;

@@ -5,7 +5,7 @@ import { PushForm } from "../parts/push";
 import { Ago, At, Badge, Card, Confirm, Empty, Loading, Page, Problem, Table } from "../parts/ui";
 import { link } from "../router";
 import { useSession } from "../session";
-import type { User } from "../types";
+import type { Budget, User } from "../types";
 
 /** UserPage shows the devices of a user, online or not. */
 export function UserPage({ name }: { name: string }) {
@@ -84,8 +84,29 @@ export function UserPage({ name }: { name: string }) {
           )}
         </Card>
         {may("push") && <PushForm target={{ user: name }} />}
+        <BudgetCard name={name} />
       </div>
     </Page>
+  );
+}
+
+/** BudgetCard shows how many objects a user has made, and may make. It is absent if there are no budgets. */
+function BudgetCard({ name }: { name: string }) {
+  const { data } = useLoad((signal) => get<Budget>(path("users", name, "budget"), { signal }), [name], 10_000);
+  const kinds = Object.entries(data?.objects ?? {}).sort(([a], [b]) => a.localeCompare(b));
+  if (kinds.length === 0) return null;
+  return (
+    <Card title="Budget" flush>
+      <Table caption="Objects that the user has made" columns={["Kind", "+Used", "+Most"]}>
+        {kinds.map(([kind, { used, max }]) => (
+          <tr key={kind}>
+            <th scope="row">{kind}</th>
+            <td class="num">{used >= max ? <Badge tone="bad">{count(used)}</Badge> : count(used)}</td>
+            <td class="num">{count(max)}</td>
+          </tr>
+        ))}
+      </Table>
+    </Card>
   );
 }
 

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"switchboard/client/backend"
+	"switchboard/cmd/internal/screen"
+)
+
+func (a *app) userCommand() *cobra.Command {
+	return group("user", "Budgets of users, and the end of users",
+		"Shows how many rooms, boards and avatars users have, and removes what users have that do not exist any more, see docs/kit.md.",
+		a.userBudgetCommand(), a.userForgetCommand())
+}
+
+func (a *app) userBudgetCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "budget USER", Short: "Shows how many objects a user has, and may have",
+		Long: `Shows how many rooms, boards and avatars a user has made as a client, and the most, see docs/kit.md. What a backend
+makes does not count. Kinds that the brokers do not have are missing.`,
+		Example: `  switchboard user budget alice`,
+		Args:    args(1, 1, "USER"), ValidArgsFunction: a.completeFirst(a.userNames),
+	}
+	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, users []string) error {
+		budget, err := sb.Budget(ctx, users[0])
+		if err != nil {
+			return err
+		}
+		a.screen.Value(budget, func() {
+			var rows [][]screen.Cell
+			for _, kind := range slices.Sorted(maps.Keys(budget.Objects)) {
+				used := budget.Objects[kind]
+				rows = append(rows, []screen.Cell{{Text: kind, Color: screen.Bold}, screen.Number(used.Used), screen.Number(used.Max)})
+			}
+			if len(rows) == 0 {
+				a.note("the brokers have no kinds with a budget")
+				return
+			}
+			a.screen.Table([]string{"kind", "used", "max"}, rows)
+		})
+		return nil
+	})
+	return c
+}
+
+func (a *app) userForgetCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "forget USER", Short: "Removes what a user has that does not exist any more",
+		Long: `Removes the scores, avatars and session documents of a user. The user leaves its rooms, and those that it made and
+that have no other members end. Holds and sales stay. Accounts that end are forgotten without this command.
+The API key needs the scope admin.`,
+		Example: `  switchboard user forget alice`,
+		Args:    args(1, 1, "USER"), ValidArgsFunction: a.completeFirst(a.userNames),
+	}
+	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, users []string) error {
+		forgotten, err := sb.ForgetUser(ctx, users[0])
+		if err != nil {
+			return err
+		}
+		a.screen.Value(forgotten, func() {
+			var pairs []string
+			for _, kind := range slices.Sorted(maps.Keys(forgotten.Removed)) {
+				pairs = append(pairs, kind, fmt.Sprint(forgotten.Removed[kind]))
+			}
+			a.screen.Pairs(pairs...)
+		})
+		return nil
+	})
+	return c
+}
