@@ -68,9 +68,9 @@ func NextBatch(ctx context.Context, left, done int) int {
 	return min(left, max(1, n*done/max(1, ClientBytes-n)))
 }
 
-// ReadPage reads a page of a list, and the documents with its ids. read returns one document for
-// each id. next is the cursor of the next page, or "".
-func ReadPage[T any](ctx context.Context, i index.Index, q index.Query, read func(ids []string) ([]T, error)) (list []T, next string, err error) {
+// ReadPage reads a page of a list, and the documents of its cards. read returns one document for
+// each card. next is the cursor of the next page, or "".
+func ReadPage[T any](ctx context.Context, i index.Index, q index.Query, read func([]index.Card) ([]T, error)) (list []T, next string, err error) {
 	for limit := q.Limit; ; {
 		if q.Limit = NextBatch(ctx, limit-len(list), len(list)); q.Limit == 0 {
 			return list, q.Cursor, nil
@@ -79,11 +79,7 @@ func ReadPage[T any](ctx context.Context, i index.Index, q index.Query, read fun
 		if err != nil {
 			return nil, "", err
 		}
-		ids := make([]string, len(p.Cards))
-		for i, c := range p.Cards {
-			ids[i] = c.ID
-		}
-		documents, err := read(ids)
+		documents, err := read(p.Cards)
 		if err != nil {
 			return nil, "", err
 		}

@@ -25,10 +25,10 @@ func TestPagesOfClientsAreBounded(t *testing.T) {
 	}
 	for _, size := range []int{0, 100, 1 << 10, 8 << 10, 1 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			read := func(ctx context.Context) func([]string) ([]string, error) {
-				return func(ids []string) ([]string, error) {
-					meter.Add(ctx, len(ids)*size)
-					return ids, nil
+			read := func(ctx context.Context) func([]index.Card) ([]string, error) {
+				return func(cards []index.Card) ([]string, error) {
+					meter.Add(ctx, len(cards)*size)
+					return index.IDs(cards), nil
 				}
 			}
 			var seen []string

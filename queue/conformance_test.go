@@ -136,6 +136,7 @@ var conformance = []struct {
 	{"a refusal reads what it shows", testLargeRefusalMetered},
 	{"state: counts of groups", testStateCount},
 	{"state: counts of a state that has ended", testStateCountKeep},
+	{"state: fields without their ids", testStateBrief},
 	{"state: cost of counts", testStateCountCost},
 }
 

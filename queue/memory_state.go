@@ -141,17 +141,23 @@ func (m *Memory) readState(r StateRead) StatePage {
 	if r.Count != nil {
 		page.Counts, page.Ends, page.Expired = c.state.Count(now, r.Count)
 	}
+	add := func(name string, f *state.Field) {
+		if r.Brief && r.Count == nil {
+			f = &state.Field{Lease: f.Lease, Away: f.Away, Value: f.Value}
+		}
+		page.Fields = append(page.Fields, NamedField{name, f})
+	}
 	if len(r.Fields) > 0 || r.Count != nil {
 		for _, name := range r.Fields {
 			if f := c.state.Get(now, name); f != nil {
-				page.Fields = append(page.Fields, NamedField{name, f})
+				add(name, f)
 			}
 		}
 		return page
 	}
 	names, fields, next := c.state.Read(now, r.Prefix, r.Cursor, r.Limit, r.Bytes)
 	for i, name := range names {
-		page.Fields = append(page.Fields, NamedField{name, fields[i]})
+		add(name, fields[i])
 	}
 	page.Next = next
 	return page

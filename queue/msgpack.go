@@ -27,6 +27,14 @@ func (p *packer) integer(n int64) {
 	*p = binary.BigEndian.AppendUint64(append(*p, 0xd3), uint64(n))
 }
 
+func (p *packer) flag(b bool) {
+	if b {
+		p.integer(1)
+	} else {
+		p.integer(0)
+	}
+}
+
 // packText encodes a string of at most 4 GiB.
 func packText[T string | []byte](p *packer, s T) {
 	switch n := len(s); {

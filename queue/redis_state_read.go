@@ -51,11 +51,12 @@ func (r *Redis) stateTarget(read StateRead) redispipe.Target {
 		from = "(" + read.Cursor
 	}
 	p := make(packer, 0, 64)
-	p.array(5)
+	p.array(6)
 	packText(&p, from)
 	packText(&p, to)
 	p.integer(int64(read.Limit))
 	p.integer(int64(read.Bytes))
+	p.flag(read.Brief)
 	p.array(len(read.Fields))
 	for _, name := range read.Fields {
 		packText(&p, name)
@@ -77,11 +78,7 @@ func (r *Redis) countTarget(read StateRead) redispipe.Target {
 	for _, g := range read.Count {
 		p.array(2)
 		packText(&p, g.Prefix)
-		if g.Parents {
-			p.integer(1)
-		} else {
-			p.integer(0)
-		}
+		p.flag(g.Parents)
 	}
 	k, c := r.keys, read.Channel
 	keys := []string{k.channel(c), k.channelMeta(c), k.state(c), k.stateNames(c), k.stateEnds(c), k.stateParts(c)}

@@ -47,6 +47,9 @@ type StateRead struct {
 	Bytes  int // most bytes of names and values, but at least one field. Zero means all
 	// Fields selects these fields, instead of the four fields above.
 	Fields []string
+	// Brief reads the values of the fields and when they end, but not their ids, holders, parents and
+	// owners. It has no effect on a read with Count.
+	Brief bool
 	// Count counts the live fields of groups. Only Fields are read then, none if there are no Fields.
 	Count []state.FieldGroup
 }

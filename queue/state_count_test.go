@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -58,6 +59,33 @@ func testStateCount(t *testing.T, open opener) {
 	other := f.ReadStates(t.Context(), []StateRead{{Channel: room, Fields: []string{"rules"}}, {Channel: room, Count: groups[:1]}, {Channel: room, Prefix: "seat/"}})
 	if len(other[0].Value.Fields) != 1 || other[1].Value.Counts[0] != 2 || len(other[1].Value.Fields) != 0 || len(other[2].Value.Fields) != 2 {
 		t.Errorf("three reads at once: %+v", other)
+	}
+}
+
+// testStateBrief checks that brief fields have the values and ends of the fields, and no more.
+func testStateBrief(t *testing.T, open opener) {
+	f := open(t, Options{})
+	leased := part(set("seat/1", `{"a":"1 2\n"}`), "live:a")
+	leased.TTL, leased.Holder = time.Minute, "u:amy"
+	must(f.update(t, set("live:a", "1"), leased))(t)
+	reads := []StateRead{{Channel: room, Prefix: "seat/"}, {Channel: room, Fields: []string{"seat/1", "x"}}}
+	for _, whole := range reads {
+		brief := whole
+		brief.Brief = true
+		list := f.ReadStates(t.Context(), []StateRead{whole, brief})
+		ok(t, list[0].Err)
+		ok(t, list[1].Err)
+		want := list[0].Value.Fields[0]
+		if want.Lease == 0 || want.Holder == "" || want.Parent == "" || want.ID == 0 {
+			t.Fatalf("the field is %+v", want.Field)
+		}
+		want.Field = &state.Field{Value: want.Value, Lease: want.Lease, Away: want.Away}
+		if got := list[1].Value.Fields; len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+			t.Errorf("read %+v, want %+v", got[0].Field, want.Field)
+		}
+		if list[0].Value.ID != list[1].Value.ID {
+			t.Error("the ids of the pages differ")
+		}
 	}
 }
 

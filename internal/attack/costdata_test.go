@@ -75,9 +75,21 @@ func (s *scenario) makeCostlyData(t *testing.T) {
 	each(300, func(i int) {
 		call(http.MethodPost, "/v1/rooms", object{"id": fmt.Sprint("r", i), "mode": "duel", "data": object{"text": text(900)}})
 	})
-	call(http.MethodPost, "/v1/rooms", object{"id": "big", "mode": "duel"})
-	for i := range 8 {
-		call(http.MethodPost, "/v1/rooms/big/reserve", object{"users": names(fmt.Sprint("guest-", i, "-"), 60)})
+	for id, capacity := range map[string]int{"big": 500, "own": 500, "others": 500, "full": 480} {
+		call(http.MethodPost, "/v1/rooms", object{"id": id, "mode": "duel", "owner": "nobody", "capacity": capacity})
+		for i := range 8 {
+			call(http.MethodPost, "/v1/rooms/"+id+"/reserve", object{"users": names(fmt.Sprint("guest-", i, "-"), 60)})
+		}
+	}
+	witness := &costlyClient{attacker: s.connectUser(t, endpoints[0], "witness")}
+	witness.ask(t, method("room.join", `{"room":"others"}`)[0])
+	for range 5 { // connections: each has a rate of requests
+		rich := &costlyClient{attacker: s.connectUser(t, endpoints[0], "mallory")}
+		for range 20 {
+			if code := rich.ask(t, method("room.create", `{"mode":"duel"}`)[0]); code != "" {
+				t.Fatalf("a room of mallory: %s", code)
+			}
+		}
 	}
 	each(100, func(i int) {
 		call(http.MethodPost, fmt.Sprintf("/v1/rooms/r%d/reserve", i), object{"users": append(names("guest-", 50), "mallory")})

@@ -20,3 +20,12 @@ func Pages(ctx context.Context, i Index, q Query) iter.Seq2[[]Card, error] {
 		}
 	}
 }
+
+// IDs returns the ids of cards.
+func IDs(cards []Card) []string {
+	ids := make([]string, len(cards))
+	for i := range cards {
+		ids[i] = cards[i].ID
+	}
+	return ids
+}

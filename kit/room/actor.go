@@ -72,13 +72,17 @@ func (s *Snapshot) requireOwner(a Actor) error {
 		return nil
 	}
 	if m := s.of(a.User); m == nil || m.N != s.Owner {
-		return wire.Errorf(wire.Forbidden, "room %s: only its owner may do this", s.ID)
+		return errNotOwner(s.ID)
 	}
 	return nil
 }
 
-// withOwner adds the conditions under which the owner of the snapshot is still the owner. Numbers
-// only grow, so a lower one can only be that of a reservation. The backend needs no conditions.
+func errNotOwner(id string) error {
+	return wire.Errorf(wire.Forbidden, "room %s: only its owner may do this", id)
+}
+
+// withOwner adds the conditions under which the owner of the snapshot is still the owner. The
+// backend needs no conditions.
 func (s *Snapshot) withOwner(a Actor, list []state.Condition) []state.Condition {
 	if a.isBackend() {
 		return list
@@ -91,17 +95,18 @@ func (s *Snapshot) withOwner(a Actor, list []state.Condition) []state.Condition 
 	return list
 }
 
+// ownerConditions returns the conditions. Numbers only grow, so a member with a lower one can only
+// come if a user takes a reserved place, which changes $$taken.
 func (s *Snapshot) ownerConditions() []state.Condition {
-	list := []state.Condition{sameField(fieldOwner, s.ownerID), sameField(memberField(s.Owner), s.member(s.Owner).id)}
-	for i := range s.Members {
-		if m := &s.Members[i]; m.Reserved && (m.N < s.Owner || m.User == s.OwnerUser) {
-			list = append(list, sameField(memberField(m.N), m.id))
-		}
+	owner := s.member(s.Owner)
+	list := []state.Condition{sameField(fieldOwner, s.ownerID), sameField(memberField(s.Owner), owner.id)}
+	if owner.User == s.OwnerUser {
+		return list
 	}
-	if s.OwnerUser != "" && s.of(s.OwnerUser) == nil {
+	if s.OwnerUser != "" {
 		list = append(list, state.Condition{Field: userField(s.OwnerUser), Kind: state.IsAbsent})
 	}
-	return list
+	return append(list, sameField(fieldTaken, s.takenID))
 }
 
 // sameField requires that a field has the id, or that it is absent if the id is 0.

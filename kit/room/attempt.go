@@ -12,13 +12,21 @@ import (
 	"switchboard/kit"
 )
 
-// change changes a room. plan returns the update for the room as it is, nil if there is nothing to
-// do, or the error of the operation. If the store refuses the update because the room has changed,
-// change reads it and plans again. It returns the snapshot of the last plan.
-func (r *Rooms) change(ctx context.Context, a Actor, id string, plan func(*Snapshot) (*state.Update, error)) (*Snapshot, delivery.ChannelResult, error) {
+// A reader returns a room, or as much of it as an operation needs.
+type reader func() (*Snapshot, error)
+
+// whole reads all of a room.
+func (r *Rooms) whole(ctx context.Context, id string) reader {
+	return func() (*Snapshot, error) { return r.Read(ctx, id) }
+}
+
+// change changes a room. plan returns the update for the room that read returns, nil if there is
+// nothing to do, or the error of the operation. If the store refuses the update because the room
+// has changed, change reads it and plans again. It returns the snapshot of the last plan.
+func (r *Rooms) change(ctx context.Context, a Actor, id string, read reader, plan func(*Snapshot) (*state.Update, error)) (*Snapshot, delivery.ChannelResult, error) {
 	var result delivery.ChannelResult
 	s, err := kit.Retry(ctx, "room "+id, func() (*Snapshot, error) {
-		s, err := r.Read(ctx, id)
+		s, err := read()
 		if err != nil {
 			return nil, err
 		}

@@ -2,8 +2,10 @@ package room
 
 import (
 	"context"
+	"fmt"
 
 	"switchboard/kit/budget"
+	"switchboard/queue"
 )
 
 // newBudget returns the budget of the rooms that users make. A room is charged to its user until
@@ -12,12 +14,16 @@ func (r *Rooms) newBudget() *budget.Budget {
 	return budget.New(budget.Options{
 		Store: r.opts.Budget, Kind: "rooms", Setting: "kit.rooms.per_user", Most: r.opts.PerUser,
 		Ended: func(ctx context.Context, user string, ids []string) (ended []string, err error) {
-			rooms, err := r.read(ctx, ids...)
-			if err != nil {
-				return nil, err
+			reads := make([]queue.StateRead, len(ids))
+			for i, id := range ids {
+				reads[i] = queue.StateRead{Channel: Channel(id), Fields: []string{fieldCreator}, Brief: true}
 			}
-			for i, s := range rooms {
-				if s == nil || s.creator != user {
+			for i, page := range r.host.ReadStates(ctx, reads) {
+				if page.Err != nil {
+					return nil, fmt.Errorf("read room %s: %w", ids[i], page.Err)
+				}
+				fields := page.Value.Fields
+				if len(fields) == 0 || string(fields[0].Value) != string(mustJSON(user)) {
 					ended = append(ended, ids[i])
 				}
 			}

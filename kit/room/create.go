@@ -61,27 +61,60 @@ func (r *Rooms) Create(ctx context.Context, a Actor, q CreateRequest) (View, err
 	case id == "":
 		id = doc.Mode + ":" + strings.ToLower(rand.Text()[:13])
 	}
-	undo, err := r.charge(ctx, a, id)
+	page, err := r.corePage(ctx, id, a.User, false)
 	if err != nil {
 		return View{}, err
 	}
-	u, err := r.planCreate(ctx, a, id, doc, q)
+	if !slices.ContainsFunc(page.Fields, func(f queue.NamedField) bool { return f.Name == fieldRoom }) {
+		used := page.KeepUntil != 0
+		if made, err := r.make(ctx, a, id, doc, q, used); err != nil {
+			return View{}, err
+		} else if made {
+			s, err := r.Read(ctx, id)
+			if err != nil {
+				return View{}, err
+			}
+			return s.view(a), nil
+		}
+	}
+	return r.existing(ctx, a, id, q.Key != "")
+}
+
+// make stores a new room. used means that an earlier room with the id may have left fields. made is
+// false if another call has made a room with the id.
+func (r *Rooms) make(ctx context.Context, a Actor, id string, doc *Room, q CreateRequest, used bool) (made bool, err error) {
+	undo, err := r.charge(ctx, a, id)
+	if err != nil {
+		return false, err
+	}
+	u, err := r.planCreate(ctx, a, id, doc, q, used)
 	if err == nil {
 		_, err = r.apply(ctx, a, id, u)
 	}
-	_, isRefused := errors.AsType[*state.Refusal](err)
-	if err != nil && !isRefused {
-		return View{}, err // the room may be stored
+	if _, isRefused := errors.AsType[*state.Refusal](err); !isRefused {
+		return err == nil, err // after an error, the room may be stored
 	}
-	s, readErr := r.Read(ctx, id)
-	if isRefused && (readErr == nil && s.creator != a.User || refused(readErr, wire.NotFound)) {
+	s, err := r.readCore(ctx, id, a.User, false)
+	if err == nil && s.creator != a.User || refused(err, wire.NotFound) {
 		undo()
 	}
+	return false, err
+}
+
+// existing returns the room that a create has found. Without a key that is an error.
+func (r *Rooms) existing(ctx context.Context, a Actor, id string, byKey bool) (View, error) {
+	exists := wire.Errorf(wire.Conflict, "room %s: it exists", id)
+	s, err := r.readAs(ctx, a, id, func(s *Snapshot) error {
+		if !byKey && !s.mayRead(a.User, r.mode(s).MembersOnly) {
+			return exists
+		}
+		return nil
+	})
 	switch {
-	case readErr != nil:
-		return View{}, readErr
-	case err != nil && q.Key == "":
-		return View{}, r.exists(s, a)
+	case err != nil:
+		return View{}, err
+	case !byKey:
+		return View{}, &wire.DetailedError{Err: exists, Data: s.view(a)}
 	}
 	return s.view(a), nil
 }
@@ -170,8 +203,8 @@ func (r *Rooms) checkNewID(id, mode string) error {
 func keyedID(mode, user, key string) string { return mode + ":~" + kit.KeyedID(user, key) }
 
 // planCreate returns the update that makes a room. Fields that an earlier room with the id has left
-// are removed.
-func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q CreateRequest) (*state.Update, error) {
+// are removed, if the id was used.
+func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q CreateRequest, used bool) (*state.Update, error) {
 	u := a.update()
 	u.If = []state.Condition{sameField(fieldRoom, 0)}
 	u.Ops = []state.Op{{Field: fieldRoom, Kind: state.Set, Value: mustJSON(doc)}}
@@ -192,6 +225,9 @@ func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q
 	if doc.Visibility == Private {
 		u.Ops = append(u.Ops, state.Op{Field: fieldCode, Kind: state.Set, Value: mustJSON(newCode())})
 	}
+	if !used {
+		return u, nil
+	}
 	left := r.host.ReadStates(ctx, []queue.StateRead{{Channel: Channel(id)}})[0]
 	for _, f := range left.Value.Fields {
 		if !slices.ContainsFunc(u.Ops, func(op state.Op) bool { return op.Field == f.Name }) && f.Name != fieldNext && f.Name != fieldEnded && f.Parent == "" {
@@ -199,15 +235,6 @@ func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q
 		}
 	}
 	return u, left.Err
-}
-
-// exists returns the error for an id that is in use.
-func (r *Rooms) exists(s *Snapshot, a Actor) error {
-	err := wire.Errorf(wire.Conflict, "room %s: it exists", s.ID)
-	if a.isBackend() || s.mayRead(a.User, r.mode(s).MembersOnly) {
-		return &wire.DetailedError{Err: err, Data: s.view(a)}
-	}
-	return err
 }
 
 // newCode returns a random code of 8 characters that people do not confuse.

@@ -17,6 +17,7 @@
 //	$$owner          the user that is named as the owner
 //	$$code           the code of a private room
 //	$$next           the last number
+//	$$taken          the number of the last reserved place that its user has taken
 //	$$ended          the event room_ended of an earlier room, until it is stored; see Ended
 //
 // # Limits

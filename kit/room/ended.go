@@ -91,7 +91,7 @@ func (r *Rooms) sendEnded(ctx context.Context, id string, f queue.NamedField) er
 
 // remove removes a room. keep returns an error for a room that is not to be removed.
 func (r *Rooms) remove(ctx context.Context, id string, why Reason, keep func(*Snapshot) error) error {
-	s, _, err := r.change(ctx, Backend, id, func(s *Snapshot) (*state.Update, error) {
+	s, _, err := r.change(ctx, Backend, id, r.whole(ctx, id), func(s *Snapshot) (*state.Update, error) {
 		if err := keep(s); err != nil {
 			return nil, err
 		}

@@ -59,15 +59,12 @@ func newRule(name string, m Mode) namespace.Rule {
 // subscription when the membership ends with the other devices.
 func (r *Rooms) authorize(ctx context.Context, client, user, channel string) error {
 	id := channel[len(channelPrefix):]
-	s, n, err := r.readFor(ctx, id, user)
+	s, err := r.readMember(ctx, id, user, false)
 	if err != nil || s.isOpen(r.mode(s).MembersOnly) {
 		return err
 	}
-	if n != 0 {
-		fields, err := r.host.ReadState(ctx, channel, memberField(n))
-		if m := fields[memberField(n)]; err != nil || m != nil && slices.Contains(m.Owners, client) {
-			return err
-		}
+	if m := s.of(user); m != nil && slices.Contains(m.owners, client) {
+		return nil
 	}
 	return errMembersOnly(id)
 }

@@ -7,6 +7,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // JoinRequest is the data of room.join.
@@ -39,53 +40,38 @@ func (r *Rooms) Join(ctx context.Context, a Actor, q JoinRequest) (Joined, error
 	if a.isBackend() {
 		return Joined{}, wire.Errorf(wire.BadRequest, "the backend joins for a client")
 	}
-	j := Joined{Room: q.Room, Channel: Channel(q.Room)}
-	n, err := r.joinFirst(ctx, a, q)
-	if err != nil {
-		return Joined{}, err
-	}
-	if n != 0 {
-		j.N = n
-		return j, nil
-	}
-	_, result, err := r.change(ctx, a, q.Room, func(s *Snapshot) (*state.Update, error) {
-		m := s.of(a.User)
-		switch {
-		case m == nil:
-			return r.planJoin(s, a, q)
-		case m.Reserved:
-			j.N = m.N
-			return r.planTakeReserved(s, a, m, q)
-		}
-		j.N, j.Already = m.N, true
-		return r.planDevice(s, a, m), nil
-	})
-	if err != nil {
-		return Joined{}, err
-	}
-	if n, found := result.Numbers[fieldNext]; found {
-		j.N, j.Already = int(n), false
-	}
-	return j, nil
+	return kit.Retry(ctx, "room "+q.Room, func() (Joined, error) { return r.tryJoin(ctx, a, q) })
 }
 
-// joinFirst is Join for a user that is not a member, and for a room that has a place. It does not
-// read the members, of which there may be many: the store counts them. It returns the new number,
-// or 0 if all of the room must be read to decide.
-func (r *Rooms) joinFirst(ctx context.Context, a Actor, q JoinRequest) (n int, err error) {
-	s, n, err := r.readFor(ctx, q.Room, a.User)
-	if err != nil || n != 0 {
-		return 0, err
-	}
-	u, err := r.planJoin(s, a, q)
+// tryJoin joins once. It does not read the other members: the store counts them.
+func (r *Rooms) tryJoin(ctx context.Context, a Actor, q JoinRequest) (j Joined, err error) {
+	s, err := r.readMember(ctx, q.Room, a.User, true)
 	if err != nil {
-		return 0, err
+		return Joined{}, err
+	}
+	j = Joined{Room: q.Room, Channel: Channel(q.Room)}
+	var u *state.Update
+	switch m := s.of(a.User); {
+	case m == nil:
+		u, err = r.planJoin(s, a, q)
+	case m.Reserved:
+		j.N = m.N
+		u, err = r.planTakeReserved(s, a, m, q)
+	default:
+		j.N, j.Already = m.N, true
+		u = r.planDevice(s, a, m)
+	}
+	if err != nil {
+		return Joined{}, err
 	}
 	result, err := r.apply(ctx, a, q.Room, u)
 	if isStale(err) {
-		return 0, nil
+		return Joined{}, kit.ErrChanged
 	}
-	return int(result.Numbers[fieldNext]), err
+	if n, found := result.Numbers[fieldNext]; found {
+		j.N = int(n)
+	}
+	return j, err
 }
 
 // planJoin plans a new member.
@@ -129,6 +115,8 @@ func (r *Rooms) planTakeReserved(s *Snapshot, a Actor, m *Member, q JoinRequest)
 		Field: userField(a.User), Kind: state.Set, Value: mustJSON(strconv.Itoa(m.N)), Parent: memberField(m.N),
 	}, {
 		Field: reservedField(a.User), Kind: state.Delete,
+	}, {
+		Field: fieldTaken, Kind: state.Set, Value: mustJSON(m.N),
 	}}
 	return u, nil
 }

@@ -73,7 +73,8 @@ func (r *Rooms) Leave(ctx context.Context, a Actor, id, user string) (Left, erro
 		return Left{}, err
 	}
 	const why = "the user has left the room"
-	left, err := r.end(ctx, a, id, nil, why, func(s *Snapshot) (*Member, error) {
+	read := func() (*Snapshot, error) { return r.readMember(ctx, id, user, false) }
+	left, err := r.end(ctx, a, id, read, nil, why, func(s *Snapshot) (*Member, error) {
 		m := s.of(user)
 		if m == nil {
 			return nil, wire.Errorf(wire.NotFound, "room %s: the user is not in it", id)
@@ -104,33 +105,42 @@ func (r *Rooms) KickFor(ctx context.Context, a Actor, id string, q KickRequest) 
 	n := q.N
 	const why = "the user was removed from the room"
 	user := "" // that was kicked before
-	left, err := r.end(ctx, a, id, &keepOut, why, func(s *Snapshot) (*Member, error) {
+	read := func() (*Snapshot, error) { return r.readOwner(ctx, a, id, n) }
+	left, err := r.end(ctx, a, id, read, &keepOut, why, func(s *Snapshot) (*Member, error) {
 		if err := s.requireOwner(a); err != nil {
 			return nil, err
 		}
 		m := s.member(n)
 		if m == nil {
-			if user = s.kicked[n]; s.of(user) != nil {
-				user = "" // the user has joined again
-			}
+			user = s.kicked[n]
 			return nil, wire.Errorf(wire.NotFound, "room %s: there is no member %d", id, n)
 		}
 		return m, nil
 	})
 	if refused(err, wire.NotFound) && user != "" {
-		if err := r.unsubscribe(ctx, id, user, why); err != nil {
+		if err := r.kickAgain(ctx, id, user, why); err != nil {
 			return Left{}, err
 		}
 	}
 	return left, err
 }
 
-// end deletes the field of a member, with its parts, and ends the subscriptions of its user. kick
+// kickAgain ends the subscriptions of a user that was kicked, unless the user has joined again.
+func (r *Rooms) kickAgain(ctx context.Context, id, user, why string) error {
+	s, err := r.readMember(ctx, id, user, false)
+	if err != nil || s.of(user) != nil {
+		return err
+	}
+	return r.unsubscribe(ctx, id, user, why)
+}
+
+// end deletes the field of a member, with its parts, and ends the subscriptions of its user. read
+// returns the room, with this member in full. kick
 // is how long a kick keeps the user out, nil for a leave. The store refuses a kick if the actor is
 // not the owner any more, and the room remembers the user.
-func (r *Rooms) end(ctx context.Context, a Actor, id string, kick *time.Duration, why string, find func(*Snapshot) (*Member, error)) (Left, error) {
+func (r *Rooms) end(ctx context.Context, a Actor, id string, read reader, kick *time.Duration, why string, find func(*Snapshot) (*Member, error)) (Left, error) {
 	var m *Member
-	_, _, err := r.change(ctx, a, id, func(s *Snapshot) (u *state.Update, err error) {
+	_, _, err := r.change(ctx, a, id, read, func(s *Snapshot) (u *state.Update, err error) {
 		if m, err = find(s); err != nil {
 			return nil, err
 		}

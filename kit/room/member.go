@@ -14,6 +14,7 @@ import (
 // The names of fields of one member.
 func memberField(n int) string         { return groupMember + strconv.Itoa(n) }
 func kickedField(n int) string         { return groupKicked + strconv.Itoa(n) }
+func numberField(n int) string         { return groupNumber + strconv.Itoa(n) }
 func userField(user string) string     { return groupUser + state.Escape(user) }
 func reservedField(user string) string { return groupReserved + state.Escape(user) }
 func barredField(user string) string   { return groupBarred + state.Escape(user) }
@@ -91,6 +92,9 @@ type counts struct {
 	Capacity int `json:"capacity"`
 }
 
+func (c counts) taken() int { return c.Members + c.Reserved }
+
+// counts counts the members that the snapshot has.
 func (s *Snapshot) counts() counts {
 	players := len(s.Players())
 	return counts{players, len(s.Members) - players, s.Room.Capacity}
@@ -103,10 +107,10 @@ func (s *Snapshot) admit(n int) error {
 		return wire.Errorf(wire.Locked, "room %s: it has finished", s.ID)
 	case s.Room.Locked:
 		return wire.Errorf(wire.Locked, "room %s: it is locked", s.ID)
-	case len(s.Members)+n > s.Room.Capacity:
+	case s.held.taken()+n > s.Room.Capacity:
 		return &wire.DetailedError{
-			Err:  wire.Errorf(wire.Full, "room %s: it has %d of %d places taken", s.ID, len(s.Members), s.Room.Capacity),
-			Data: s.counts(),
+			Err:  wire.Errorf(wire.Full, "room %s: it has %d of %d places taken", s.ID, s.held.taken(), s.Room.Capacity),
+			Data: s.held,
 		}
 	}
 	return nil

@@ -1,10 +1,13 @@
 package room
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	"switchboard/kit"
 	"switchboard/kit/index"
+	"switchboard/queue"
 )
 
 // Mine is a room that a user is in.
@@ -30,8 +33,8 @@ type MineRequest struct {
 }
 
 // Mine returns the rooms that a user is in, with reservations. For the backend, user names the
-// user. The rooms come from a list, and each one is read, so that a room that the user has left
-// is not in the page.
+// user. The cards are those of List. The place of the user is read from each room, so that a room
+// that the user has left is not in the page.
 func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (MinePage, error) {
 	if !a.isBackend() {
 		user = a.User
@@ -46,18 +49,55 @@ func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (
 		return MinePage{}, err
 	}
 	in := index.Query{List: userList(user), Cursor: q.Cursor, Limit: q.Limit}
-	rooms, next, err := kit.ReadPage(ctx, r.index, in, func(ids []string) ([]*Snapshot, error) { return r.read(ctx, ids...) })
+	places, next, err := kit.ReadPage(ctx, r.index, in, func(cards []index.Card) ([]*Mine, error) { return r.placesOf(ctx, user, cards) })
 	if err != nil {
 		return MinePage{}, err
 	}
 	page := MinePage{Rooms: []Mine{}, Cursor: next, Next: next}
-	for _, s := range rooms {
-		if s == nil {
-			continue
-		}
-		if m := s.of(user); m != nil {
-			page.Rooms = append(page.Rooms, Mine{s.card(), Channel(s.ID), m.N, m.Reserved, m.Away})
+	for _, m := range places {
+		if m != nil {
+			page.Rooms = append(page.Rooms, *m)
 		}
 	}
 	return page, nil
+}
+
+// placesOf returns the rooms of the cards with the place of a user in each, nil without one.
+func (r *Rooms) placesOf(ctx context.Context, user string, cards []index.Card) ([]*Mine, error) {
+	reads := make([]queue.StateRead, len(cards))
+	for i, c := range cards {
+		reads[i] = queue.StateRead{Channel: Channel(c.ID), Fields: []string{userField(user), reservedField(user)}, Brief: true}
+	}
+	list := make([]*Mine, len(cards))
+	var at []int // positions in list of the rooms that the user is in
+	var members []queue.StateRead
+	for i, page := range r.host.ReadStates(ctx, reads) {
+		if page.Err != nil {
+			return nil, fmt.Errorf("read room %s: %w", cards[i].ID, page.Err)
+		}
+		for _, f := range page.Value.Fields {
+			n, err := parseNumber(f)
+			if err != nil {
+				return nil, err
+			}
+			at = append(at, i)
+			members = append(members, queue.StateRead{Channel: reads[i].Channel, Fields: []string{memberField(n)}, Brief: true})
+		}
+	}
+	for k, page := range r.host.ReadStates(ctx, members) {
+		c := cards[at[k]]
+		if page.Err != nil {
+			return nil, fmt.Errorf("read room %s: %w", c.ID, page.Err)
+		}
+		for _, f := range page.Value.Fields { // none if the place has ended
+			var s Snapshot
+			card, err := parseCard(c)
+			if err := cmp.Or(err, s.addMember(f)); err != nil {
+				return nil, err
+			}
+			m := s.Members[0]
+			list[at[k]] = &Mine{card, Channel(c.ID), m.N, m.Reserved, m.Away}
+		}
+	}
+	return list, nil
 }

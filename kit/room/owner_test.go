@@ -83,6 +83,33 @@ func TestOwnerChanges(t *testing.T) {
 	})
 }
 
+// TestReservedOwner checks that the store refuses what an owner does after a user has taken a
+// reserved place with a lower number, and that such a place alone makes no owner.
+func TestReservedOwner(t *testing.T) {
+	each(t, 1, func(w *world) {
+		if !w.Memory {
+			w.Skip("only the store in memory is interrupted")
+		}
+		ctx := w.Context()
+		if _, err := w.rooms[0].Create(ctx, room.Backend, room.CreateRequest{ID: "arena", Mode: "battle"}); err != nil {
+			w.Fatal(err)
+		}
+		if _, err := w.rooms[0].Reserve(ctx, "arena", room.ReserveRequest{Users: []string{"bob"}}); err != nil {
+			w.Fatal(err)
+		}
+		bob := w.connect(0, "bob")
+		a := w.join(w.connect(0, "amy"), "arena", 2)
+		if err := a.Lock(ctx, true); err != nil {
+			w.Fatal(err)
+		}
+		w.Before(func() { w.join(bob, "arena", 1) })
+		if err := a.Lock(ctx, false); codeOf(err) != string(wire.Forbidden) {
+			w.Errorf("unlocked: %v", err)
+		}
+		w.wantMembers("arena", "owner 1 1=bob 2=amy")
+	})
+}
+
 // TestVersions checks patches and deletions with a version.
 func TestVersions(t *testing.T) {
 	each(t, 2, func(w *world) {

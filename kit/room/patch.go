@@ -27,6 +27,10 @@ type PatchRequest struct {
 // not have the version, the error is conflict, whose data is the room. Visibility, mode and
 // capacity do not change.
 func (r *Rooms) Patch(ctx context.Context, a Actor, q PatchRequest) (View, error) {
+	var owner []int // that is named
+	if q.Owner != nil {
+		owner = append(owner, *q.Owner)
+	}
 	return r.edit(ctx, a, q.Room, q.Version, func(s *Snapshot, doc *Room, u *state.Update) error {
 		for _, part := range []struct{ from, to *string }{{q.Name, &doc.Name}, {q.Region, &doc.Region}, {q.AppVersion, &doc.AppVersion}} {
 			if part.from != nil {
@@ -43,7 +47,7 @@ func (r *Rooms) Patch(ctx context.Context, a Actor, q PatchRequest) (View, error
 			return s.nameOwner(*q.Owner, u)
 		}
 		return nil
-	})
+	}, owner...)
 }
 
 // Lock locks or unlocks a room: a locked room takes no new members. Only the owner and the backend
@@ -78,10 +82,10 @@ func (r *Rooms) Finish(ctx context.Context, a Actor, id string) (View, error) {
 }
 
 // edit changes the document of a room under its version. A change may add operations to the update.
-// Nothing is written if nothing changes.
-func (r *Rooms) edit(ctx context.Context, a Actor, id string, version int64, change func(*Snapshot, *Room, *state.Update) error) (View, error) {
+// Nothing is written if nothing changes. The change needs the members with the numbers in full.
+func (r *Rooms) edit(ctx context.Context, a Actor, id string, version int64, change func(*Snapshot, *Room, *state.Update) error, numbers ...int) (View, error) {
 	var doc Room
-	s, result, err := r.change(ctx, a, id, func(s *Snapshot) (*state.Update, error) {
+	s, result, err := r.change(ctx, a, id, r.asOwner(ctx, a, id, numbers...), func(s *Snapshot) (*state.Update, error) {
 		if err := s.requireOwner(a); err != nil {
 			return nil, err
 		}
@@ -114,6 +118,13 @@ func (r *Rooms) edit(ctx context.Context, a Actor, id string, version int64, cha
 		s.Owner = s.findOwner()
 	}
 	return s.view(a), nil
+}
+
+// asOwner reads a room for an operation of its owner.
+func (r *Rooms) asOwner(ctx context.Context, a Actor, id string, numbers ...int) reader {
+	return func() (*Snapshot, error) {
+		return r.readAs(ctx, a, id, func(s *Snapshot) error { return r.refuseOthers(ctx, s, a) }, numbers...)
+	}
 }
 
 // nameOwner adds to u that the member with a number is named as the owner.

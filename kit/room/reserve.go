@@ -45,7 +45,7 @@ func (r *Rooms) reserve(ctx context.Context, a Actor, id string, q ReserveReques
 	}
 	var fresh []string
 	numbers := make(map[string]int, len(users))
-	_, result, err := r.change(ctx, a, id, func(s *Snapshot) (*state.Update, error) {
+	_, result, err := r.change(ctx, a, id, r.whole(ctx, id), func(s *Snapshot) (*state.Update, error) {
 		fresh = fresh[:0]
 		ttl := cmp.Or(asked, r.mode(s).Reserve)
 		u := Backend.update()

@@ -23,6 +23,7 @@ const (
 	fieldCreator  = "$$creator"
 	fieldCode     = "$$code"
 	fieldNext     = "$$next"
+	fieldTaken    = "$$taken"
 	groupMember   = "member/"
 	groupUser     = "$$user/"
 	groupReserved = "$$reserved/"
@@ -57,10 +58,12 @@ type Snapshot struct {
 	// room. Both are for the backend only.
 	OwnerUser, Code string
 
-	creator         string           // the user to which the room is charged, "" for none
-	ownerID, nextID int64            // ids of $$owner and $$next, 0 if absent
-	kicked          map[int]string   // users by number, for KickedFor
-	barred          map[string]int64 // until when users may not join, Unix ms, by the names of the fields
+	creator string           // the user to which the room is charged, "" for none
+	kicked  map[int]string   // users by number, for KickedFor
+	barred  map[string]int64 // until when users may not join, Unix ms, by the names of the fields
+	held    counts           // also of a snapshot without all members
+
+	ownerID, nextID, takenID int64 // ids of $$owner, $$next and $$taken, 0 if absent
 }
 
 // Member is a player of a room, or a reservation.
@@ -160,41 +163,6 @@ func (r *Rooms) read(ctx context.Context, ids ...string) ([]*Snapshot, error) {
 	return list, err
 }
 
-// readFor returns a room without its members and owner, and the number of a user in it, 0 if it is
-// neither a member nor has a reservation. The cost does not depend on the number of members.
-func (r *Rooms) readFor(ctx context.Context, id, user string) (s *Snapshot, n int, err error) {
-	if err := checkID(id); err != nil {
-		return nil, 0, err
-	}
-	names := []string{fieldRoom, fieldCode, userField(user), reservedField(user), barredField(user)}
-	page := r.host.ReadStates(ctx, []queue.StateRead{{Channel: Channel(id), Fields: names}})[0]
-	s, err = newSnapshot(id, page, queue.Outcome[queue.StatePage]{Value: queue.StatePage{ID: page.Value.ID}})
-	if err == nil && s == nil {
-		err = notFound(id)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, f := range page.Value.Fields {
-		if f.Name == userField(user) || f.Name == reservedField(user) {
-			n, err = parseNumber(f)
-		}
-	}
-	return s, n, err
-}
-
-// parseNumber returns the number in $$user/{user} or $$reserved/{user}.
-func parseNumber(f queue.NamedField) (n int, err error) {
-	var text string
-	if err = json.Unmarshal(f.Value, &text); err == nil {
-		n, err = strconv.Atoi(text)
-	}
-	if err != nil {
-		err = fmt.Errorf("field %s: %w", f.Name, err)
-	}
-	return n, err
-}
-
 // readsOf returns the two reads of each room.
 func readsOf(ids []string) []queue.StateRead {
 	reads := make([]queue.StateRead, 0, 2*len(ids))
@@ -226,7 +194,7 @@ func newSnapshot(id string, backend, members queue.Outcome[queue.StatePage]) (*S
 		return nil, nil
 	}
 	slices.SortFunc(s.Members, func(a, b Member) int { return a.N - b.N })
-	s.Owner = s.findOwner()
+	s.Owner, s.held = s.findOwner(), s.counts()
 	return s, nil
 }
 
@@ -243,6 +211,8 @@ func (s *Snapshot) setField(f queue.NamedField) (err error) {
 		err = json.Unmarshal(f.Value, &s.Code)
 	case fieldNext:
 		s.nextID = f.ID
+	case fieldTaken:
+		s.takenID = f.ID
 	default:
 		if strings.HasPrefix(f.Name, groupBarred) {
 			if s.barred == nil {
@@ -277,6 +247,7 @@ func (s *Snapshot) setKicked(number string, value []byte) error {
 	return err
 }
 
+// addMember adds the member of a field, or replaces the one with the same number.
 func (s *Snapshot) addMember(f queue.NamedField) error {
 	n, err := strconv.Atoi(strings.TrimPrefix(f.Name, groupMember))
 	var v memberValue
@@ -290,7 +261,11 @@ func (s *Snapshot) addMember(f queue.NamedField) error {
 	if until := f.Until(); until != state.AwayStays {
 		m.Until = until
 	}
-	s.Members = append(s.Members, m)
+	if old := s.member(n); old != nil {
+		*old = m
+	} else {
+		s.Members = append(s.Members, m)
+	}
 	return nil
 }
 

@@ -58,20 +58,31 @@ func (s *Snapshot) view(a Actor) View {
 // Get returns a room. A client may get the rooms that it may subscribe to; the error for others is
 // forbidden.
 func (r *Rooms) Get(ctx context.Context, a Actor, id string) (View, error) {
-	s, err := r.Read(ctx, id)
+	admit := func(s *Snapshot) error {
+		if !a.isBackend() && !s.mayRead(a.User, r.mode(s).MembersOnly) {
+			return errMembersOnly(id)
+		}
+		return nil
+	}
+	s, err := r.readAs(ctx, a, id, admit)
+	if err == nil {
+		err = admit(s)
+	}
 	if err != nil {
 		return View{}, err
-	}
-	if !a.isBackend() && !s.mayRead(a.User, r.mode(s).MembersOnly) {
-		return View{}, errMembersOnly(id)
 	}
 	return s.view(a), nil
 }
 
 // mayRead reports whether a user may read the room. A reservation does not count.
 func (s *Snapshot) mayRead(user string, membersOnly bool) bool {
+	return s.isOpen(membersOnly) || s.isPlayer(user)
+}
+
+// isPlayer reports whether a user is a member, and not only has a reservation.
+func (s *Snapshot) isPlayer(user string) bool {
 	m := s.of(user)
-	return s.isOpen(membersOnly) || m != nil && !m.Reserved
+	return m != nil && !m.Reserved
 }
 
 // isOpen reports whether all users may read the room.

@@ -6,8 +6,9 @@
 -- KEYS[k+2] mq_m_{channel}
 -- KEYS[k+3] st_{channel}
 -- KEYS[k+4] st_n_{channel}
--- ARGV[2+i] MessagePack: {from, to, most fields, most bytes, fields}: bounds of ZRANGEBYLEX, and
---           limits of which 0 means none; or the fields to read instead
+-- ARGV[2+i] MessagePack: {from, to, most fields, most bytes, brief 0 or 1, fields}: bounds of
+--           ZRANGEBYLEX, and limits of which 0 means none; or the fields to read instead. A brief
+--           record has no id, grace, holder, parent and owners
 -- For all:
 -- ARGV[1] most bytes of all pages; after pages with this sum, no further channel is read
 -- ARGV[2] minimum that the clock must show, Unix ms
@@ -34,7 +35,7 @@ local function live_size(record)
 end
 
 local function read(k, i)
-	local from, to, limit, max_bytes, wanted = unpack(cmsgpack.unpack(ARGV[2+i]))
+	local from, to, limit, max_bytes, brief, wanted = unpack(cmsgpack.unpack(ARGV[2+i]))
 	local meta = call('HMGET', KEYS[k+2], 'last', 'st_keep', 'st_due', 'st_bytes')
 	local keep, reply, size, more = tonumber(meta[2]), {''}, 0, 0
 	local done = not keep or keep > 0 and ms >= keep
@@ -53,7 +54,7 @@ local function read(k, i)
 					break
 				end
 				reply[#reply + 1] = names[n]
-				reply[#reply + 1] = record
+				reply[#reply + 1] = brief == 0 and record or (string.gsub(record, '^%d+ (%d+ %-?%d+)[^\n]*', '0 %1 0  ~', 1))
 			end
 		end
 		from, chunk = '(' .. (names[#names] or ''), 64
