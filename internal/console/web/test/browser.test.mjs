@@ -361,6 +361,65 @@ test("the keyboard reaches and follows the main menu", () =>
     { key: KEY_ADMIN },
   ));
 
+test("the axes of graphs have labels, each once, and none over another", async () => {
+  const cases = [
+    { connections: 1, append: [0.0009, 0.011], drain: [0.0006, 0.0079] },
+    { connections: 2, append: [0.00002, 2.5], drain: [0.0011, 0.0012] },
+    { connections: 1234, append: [0.01, 0.1], drain: [0.00009, 0.3] },
+  ];
+  for (const { connections, append, drain } of cases) {
+    await inPage(
+      async (page) => {
+        await page.route("**/v1/stats", async (route) => {
+          const response = await route.fetch();
+          const stats = await response.json();
+          const latency = ([p50, p99]) => ({ p50, p99 });
+          Object.assign(stats.servers[0], { connections, append: latency(append), drain: latency(drain) });
+          await route.fulfill({ response, json: stats });
+        });
+        await page.addInitScript(recordLabels);
+        await openPage(page, "overview");
+        await page.waitForFunction(() => window.labels?.().filter((list) => list.length > 4).length >= 3);
+        for (const list of await page.evaluate(() => window.labels())) {
+          const texts = list.map((l) => l.text);
+          assert.equal(texts.includes("–"), false, texts.join(" "));
+          assert.equal(new Set(texts).size, texts.length, texts.join(" "));
+          for (const [i, a] of list.entries()) {
+            for (const b of list.slice(i + 1)) {
+              const apart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+              assert.ok(apart, `${a.text} is over ${b.text}`);
+            }
+          }
+        }
+      },
+      { key: KEY_ADMIN },
+    );
+  }
+});
+
+/** recordLabels makes window.labels return the texts of each canvas, with their places. */
+function recordLabels() {
+  const drawn = new Map();
+  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...args) {
+    drawn.set(this.canvas, []);
+    return clearRect.apply(this, args);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const m = this.measureText(text);
+    const at = this.getTransform().transformPoint({ x, y });
+    drawn.get(this.canvas)?.push({
+      text,
+      left: at.x - m.actualBoundingBoxLeft,
+      right: at.x + m.actualBoundingBoxRight,
+      top: at.y - m.actualBoundingBoxAscent,
+      bottom: at.y + m.actualBoundingBoxDescent,
+    });
+    return fillText.call(this, text, x, y);
+  };
+  window.labels = () => [...drawn].filter(([canvas]) => canvas.isConnected).map(([, list]) => list);
+}
+
 test("every page fits a phone, in both color schemes", async () => {
   await call("PUT", "/v1/holds/play-7", { seats: ["A1..A40", "B1..B40", "box-left"] });
   await call("POST", "/v1/holds/play-7/holds", { id: "order-1", user: "bob", seats: ["A1", "A2"] });

@@ -39,6 +39,7 @@ export function Overview() {
               title="Connections"
               times={series.times}
               lines={[{ values: series.connections }]}
+              whole
               format={compactAbove}
               empty="Waiting for the first sample"
             />

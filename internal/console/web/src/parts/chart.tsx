@@ -23,6 +23,7 @@ export function Chart({
   lines,
   format,
   unit = "",
+  whole = false,
   decades = false,
   empty,
 }: {
@@ -31,6 +32,8 @@ export function Chart({
   lines: Line[];
   format: (value: number) => string;
   unit?: string;
+  /** True for values that are whole numbers: then the labels of the axis are, too. */
+  whole?: boolean;
   /** True for a logarithmic axis, for values above zero. */
   decades?: boolean;
   /** What the graph says if it has no value yet. */
@@ -44,7 +47,7 @@ export function Chart({
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    plot.current = new uPlot(options(element, lines.length, format, decades, setHovered), [[]], element);
+    plot.current = new uPlot(options(element, lines.length, format, { whole, decades }, setHovered), [[]], element);
     const observer = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
     return () => {
@@ -86,7 +89,7 @@ function options(
   element: HTMLElement,
   lines: number,
   format: (value: number) => string,
-  decades: boolean,
+  { whole, decades }: { whole: boolean; decades: boolean },
   hover: (at: number | null) => void,
 ): uPlot.Options {
   const probe = document.createElement("span");
@@ -126,7 +129,12 @@ function options(
         space: 34,
         size: 52,
         values: (_plot, ticks) => ticks.map((v) => (v === 0 ? "0" : format(v).replace(/\.0(?= )/, ""))),
-        ...(decades ? { splits: (_plot, _axis, min, max) => powersOfTen(min, max) } : {}),
+        ...(whole && { incrs: wholeSteps }),
+        // Without a filter, uPlot leaves out labels of a logarithmic axis that it finds too close.
+        ...(decades && {
+          splits: (_plot: uPlot, _axis: number, min: number, max: number) => powersOfTen(min, max),
+          filter: (_plot: uPlot, splits: number[]) => splits,
+        }),
       },
     ],
     series: [
@@ -141,6 +149,8 @@ function options(
     hooks: { setCursor: [(plot) => hover(plot.cursor.idx ?? null)] },
   };
 }
+
+const wholeSteps = Array.from({ length: 10 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
 
 /** agoSplits returns times that end with the last one. None is below the labels of the other axis. */
 function agoSplits(min: number, max: number): number[] {
