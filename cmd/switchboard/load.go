@@ -173,19 +173,10 @@ func (l *load) connect(ctx, connecting context.Context, o client.Options, channe
 	if err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	clients.Go(func() { ended <- c.Run(ctx) })
-	subscribed := make(chan error, 1)
-	clients.Go(func() {
-		_, err := c.Subscribe(connecting, l.channel(channel), client.SubscribeOptions{})
-		subscribed <- err
-	})
-	select {
-	case err = <-ended:
-		if closed, ok := errors.AsType[*client.ClosedError](err); ok && closed.Reason == client.CloseUnauthorized {
-			return &client.Error{Code: client.Unauthorized, Message: "the broker refuses the clients: it needs tokens, see --signing-key"}
-		}
-	case err = <-subscribed:
+	clients.Go(func() { _ = c.Run(ctx) }) // Subscribe returns its error
+	_, err = c.Subscribe(connecting, l.channel(channel), client.SubscribeOptions{})
+	if closed, ok := errors.AsType[*client.ClosedError](err); ok && closed.Reason == client.CloseUnauthorized {
+		return &client.Error{Code: client.Unauthorized, Message: "the broker refuses the clients: it needs tokens, see --signing-key"}
 	}
 	if err != nil {
 		return fmt.Errorf("connect client %s: %w", o.Client, err)
