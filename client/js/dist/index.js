@@ -1722,6 +1722,8 @@ var Tokens = class {
     this._used = false;
     // a connection was made with it
     this._renewAt = Infinity;
+    if (_source != null && typeof _source !== "string" && typeof _source !== "function")
+      throw new TypeError("token: no text and no function");
   }
   /** The current token. */
   get _current() {
@@ -1988,7 +1990,7 @@ var Switchboard = class extends Emitter {
   }
   /** @internal Reports something, on the console if the application does not handle it, once. */
   _warn(code, text, handled) {
-    text += `. ${remedies[code] ?? ""}`;
+    if (remedies[code]) text += `. ${remedies[code]}`;
     this._log("warn", text);
     if (handled || this._o.logger || this._warned.has(text)) return;
     this._warned.add(text);
@@ -1997,7 +1999,10 @@ var Switchboard = class extends Emitter {
   /** @internal An error for which no call waits, such as that of a handler. */
   _report(error, event, channel) {
     if (event !== "error" && this._has("error")) this._emit("error", error, { event, channel });
-    else if (typeof reportError === "function") reportError(error);
+    else if (event === "token") {
+      const { cause } = error;
+      this._warn(event, `${error}: ${cause}`, cause instanceof SignedOutError);
+    } else if (typeof reportError === "function") reportError(error);
     else console.error(error);
   }
   /**

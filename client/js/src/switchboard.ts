@@ -225,7 +225,7 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
 
   /** @internal Reports something, on the console if the application does not handle it, once. */
   _warn(code: string, text: string, handled: unknown): void {
-    text += `. ${remedies[code] ?? ""}`;
+    if (remedies[code]) text += `. ${remedies[code]}`;
     this._log("warn", text);
     if (handled || this._o.logger || this._warned.has(text)) return;
     this._warned.add(text);
@@ -235,7 +235,10 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
   /** @internal An error for which no call waits, such as that of a handler. */
   _report(error: unknown, event: string, channel?: string): void {
     if (event !== "error" && this._has("error")) this._emit("error", error, { event, channel });
-    else if (typeof reportError === "function") reportError(error);
+    else if (event === "token") {
+      const { cause } = error as Error;
+      this._warn(event, `${error}: ${cause}`, cause instanceof SignedOutError);
+    } else if (typeof reportError === "function") reportError(error);
     else console.error(error);
   }
 

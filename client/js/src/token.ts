@@ -20,7 +20,10 @@ export class Tokens {
   constructor(
     private readonly _source: TokenSource | undefined,
     private readonly _timeout: number,
-  ) {}
+  ) {
+    if (_source != null && typeof _source !== "string" && typeof _source !== "function")
+      throw new TypeError("token: no text and no function");
+  }
 
   /** The current token. */
   get _current(): string | undefined {

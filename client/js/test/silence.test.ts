@@ -81,6 +81,8 @@ test("a runtime without WebSocket throws, in the constructor or in connect", asy
 
 test("options and positions that cannot be right throw", async () => {
   assert.throws(() => new Switchboard("ws://a", { ...options, info: { n: 1n } }), { code: "bad_request" });
+  for (const token of [7, true, {}, Promise.resolve("t")])
+    assert.throws(() => new Switchboard("ws://a", { ...options, token: token as never }), /token.*function/);
   const sb = await start();
   for (const name of [undefined, "", 7, {}]) assert.throws(() => sb.channel(name as never), TypeError);
   for (const after of [-1, 1.5, NaN, "7", 1n])
@@ -110,7 +112,7 @@ test("a bad token, and a name that is used twice, are reported", async () => {
   for (const [code, text] of [
     [4003, /unauthorized.*token/],
     [4002, /superseded.*`client`/],
-    [4006, /bad_request/],
+    [4006, /bad_request.*\w$/],
   ] as const) {
     warnings = [];
     const sb = await start({ client: "tab", token: "t" });
@@ -121,6 +123,31 @@ test("a bad token, and a name that is used twice, are reported", async () => {
     await sb.close();
     assert.equal(warnings.length, 1);
   }
+});
+
+test("a token function that fails again and again is reported once, if nothing handles it", async () => {
+  let calls = 0;
+  const token = () => {
+    calls++;
+    throw new Error("the server answers 500");
+  };
+  const sb = await start({ token });
+  for (let i = 0; i < 5; i++) {
+    tick(20_000);
+    await settle();
+  }
+  assert.ok(calls > 3);
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0]!, /the token function failed: Error: the server answers 500$/);
+  let handled = 0;
+  sb.on("error", () => handled++);
+  calls = 0;
+  for (let i = 0; i < 5; i++) {
+    tick(20_000);
+    await settle();
+  }
+  assert.equal(handled, calls);
+  await sb.close();
 });
 
 test("a channel that is refused is reported once", async () => {
