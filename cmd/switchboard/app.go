@@ -142,7 +142,7 @@ func flagError(c *cobra.Command, err error) error {
 // run returns a RunE that prepares the Screen, ends the context at a signal, and calls f.
 func (a *app) run(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		a.started, a.name = true, c.CommandPath()
+		a.started = true
 		switch a.color {
 		case "auto", "always", "never":
 		default:

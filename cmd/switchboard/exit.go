@@ -39,11 +39,7 @@ func (a *app) exit(err error) int {
 		a.printJSON(err, code)
 		return code
 	}
-	name := a.name
-	if name == "" {
-		name = "switchboard"
-	}
-	fmt.Fprintf(a.stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintf(a.stderr, "%s: %s\n", a.name, strings.ReplaceAll(err.Error(), "\n", "; "))
 	if hint := a.hint(err, code); hint != "" {
 		fmt.Fprintln(a.stderr, hint)
 	}
@@ -127,11 +123,7 @@ func (a *app) hint(err error, code int) string {
 		return fmt.Sprintf("Is a broker running at %s? SWITCHBOARD_URL or --url names another one; `switchboard serve` starts one.", lost.URL)
 	}
 	if _, ok := errors.AsType[usageError](err); ok || !a.started {
-		name := a.name
-		if name == "" {
-			name = "switchboard"
-		}
-		return "Try " + name + " --help."
+		return "Try " + a.name + " --help."
 	}
 	if closed, ok := errors.AsType[*client.ClosedError](err); ok && closed.Reason == client.CloseUnauthorized {
 		return "The broker does not accept the token, or needs one (--token-file). `switchboard check --token` says why."

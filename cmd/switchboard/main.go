@@ -18,5 +18,7 @@ func run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return a.exit(root.Execute())
+	c, err := root.ExecuteC()
+	a.name = c.CommandPath() // also of a command line that cobra has refused
+	return a.exit(err)
 }

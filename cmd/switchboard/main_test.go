@@ -191,6 +191,23 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestUsageNamesTheCommand checks that a wrong command line points to the help of its command.
+func TestUsageNamesTheCommand(t *testing.T) {
+	for line, command := range map[string]string{
+		"push news 1 2":       "switchboard push",
+		"push --clinet a 1":   "switchboard push",
+		"state gte news":      "switchboard state",
+		"room get":            "switchboard room get",
+		"tail --last 1 a --x": "switchboard tail",
+		"bogus":               "switchboard",
+	} {
+		r := proctest.Run(t, nil, binary, strings.Fields(line)...)
+		if !strings.HasPrefix(r.Stderr, command+": ") || !strings.Contains(r.Stderr, "Try "+command+" --help.\n") {
+			t.Errorf("%s: %q", line, r.Stderr)
+		}
+	}
+}
+
 func TestHelpAndVersion(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "push"}, {"push", "--help"}, {"serve", "--help"}, {"janitor", "check", "--help"}} {
 		if r := proctest.Run(t, nil, binary, args...); r.Code != 0 || !strings.Contains(r.Stdout, "Usage:") || r.Stderr != "" {

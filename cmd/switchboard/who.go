@@ -102,6 +102,9 @@ func (a *app) whoUsers(ctx context.Context, sb *backend.Client, names []string) 
 			}
 			if len(u.Clients) == 0 {
 				a.note("%s has no devices that the store knows", u.User)
+				if strings.Contains(u.User, "/") {
+					a.note("One client: switchboard who --client %s", u.User)
+				}
 			}
 		}
 		if len(rows) > 0 {

@@ -56,6 +56,9 @@ func TestWho(t *testing.T) {
 	if r := b.cli(t, "who", "carol"); r.Code != 0 || r.Stdout != "" || !strings.Contains(r.Stderr, "no devices") {
 		t.Errorf("%+v", r)
 	}
+	if r := b.cli(t, "who", "alice/phone"); r.Code != 0 || !strings.Contains(r.Stderr, "switchboard who --client alice/phone\n") {
+		t.Errorf("%+v", r)
+	}
 	out := b.ok(t, "who", "--channel", "news")
 	if !strings.Contains(out, "alice/phone\talice\t") || strings.Count(out, "\n") != 2 {
 		t.Errorf("%q", out)
