@@ -38,9 +38,12 @@ const (
 	// ClientBytes is about how many bytes the store sends for one page of a client. The page then
 	// ends with a cursor, also if it has less than its limit.
 	ClientBytes = 16 << 10
-	// firstBatch is how many documents of a page are read first. The others are as many as fit the
-	// page if they are like those.
-	firstBatch = 2
+	// BackendBytes is the same for a page of documents that a backend reads.
+	BackendBytes = 256 << 10
+	// firstBatch is how many documents of a page are read first, and firstOfBackend for a backend. The
+	// others are as many as fit the page if they are like those.
+	firstBatch     = 2
+	firstOfBackend = 25
 )
 
 // BytesLeft returns how many bytes the store may still send for the call of ctx, about. bounded is
@@ -54,32 +57,45 @@ func BytesLeft(ctx context.Context) (n int, bounded bool) {
 }
 
 // NextBatch returns how many of the documents that are left to read next, after done documents.
-// It returns 0 if the page is full.
+// It returns 0 if the page is full. The calls of backends have no bound.
 func NextBatch(ctx context.Context, left, done int) int {
-	n, bounded := BytesLeft(ctx)
-	switch {
-	case !bounded:
+	m := meter.Of(ctx)
+	if m == nil {
 		return left
+	}
+	return nextBatch(m, ClientBytes, firstBatch, left, done)
+}
+
+// nextBatch is NextBatch for a page of bound bytes, of which first documents are read first.
+func nextBatch(m *meter.Meter, bound, first, left, done int) int {
+	used := m.Bytes()
+	switch {
 	case done == 0:
-		return min(left, firstBatch)
-	case n == 0:
+		return min(left, first)
+	case used >= bound:
 		return 0
 	}
-	return min(left, max(1, n*done/max(1, ClientBytes-n)))
+	return min(left, max(1, (bound-used)*done/max(1, used)))
 }
 
 // ReadPage reads a page of a list, and the documents of its cards. read returns one document for
-// each card. next is the cursor of the next page, or "".
-func ReadPage[T any](ctx context.Context, i index.Index, q index.Query, read func([]index.Card) ([]T, error)) (list []T, next string, err error) {
+// each card. A page ends after ClientBytes, or BackendBytes for a backend. next is the cursor of
+// the next page, or "".
+func ReadPage[T any](ctx context.Context, i index.Index, q index.Query, read func(context.Context, []index.Card) ([]T, error)) (list []T, next string, err error) {
+	m, bound, first := meter.Of(ctx), ClientBytes, firstBatch
+	if m == nil {
+		m, bound, first = new(meter.Meter), BackendBytes, firstOfBackend
+		ctx = meter.With(ctx, m)
+	}
 	for limit := q.Limit; ; {
-		if q.Limit = NextBatch(ctx, limit-len(list), len(list)); q.Limit == 0 {
+		if q.Limit = nextBatch(m, bound, first, limit-len(list), len(list)); q.Limit == 0 {
 			return list, q.Cursor, nil
 		}
 		p, err := i.List(ctx, q)
 		if err != nil {
 			return nil, "", err
 		}
-		documents, err := read(p.Cards)
+		documents, err := read(ctx, p.Cards)
 		if err != nil {
 			return nil, "", err
 		}

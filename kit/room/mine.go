@@ -49,7 +49,7 @@ func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (
 		return MinePage{}, err
 	}
 	in := index.Query{List: userList(user), Cursor: q.Cursor, Limit: q.Limit}
-	places, next, err := kit.ReadPage(ctx, r.index, in, func(cards []index.Card) ([]*Mine, error) { return r.placesOf(ctx, user, cards) })
+	places, next, err := kit.ReadPage(ctx, r.index, in, func(ctx context.Context, cards []index.Card) ([]*Mine, error) { return r.placesOf(ctx, user, cards) })
 	if err != nil {
 		return MinePage{}, err
 	}

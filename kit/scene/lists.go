@@ -61,5 +61,5 @@ func readPage[T any](ctx context.Context, s *Scenes, i index.Index, q index.Quer
 	if err := kit.PageLimit(&q.Limit, true); err != nil {
 		return nil, "", err
 	}
-	return kit.ReadPage(ctx, i, q, func(cards []index.Card) ([]T, error) { return read(ctx, s.host, index.IDs(cards)) })
+	return kit.ReadPage(ctx, i, q, func(ctx context.Context, cards []index.Card) ([]T, error) { return read(ctx, s.host, index.IDs(cards)) })
 }
