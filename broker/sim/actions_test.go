@@ -57,6 +57,7 @@ func (w *world) step() {
 	})
 	add(2, w.faulty(), w.stepFault)
 	add(1, !w.faulty(), w.runAndCheck)
+	add(4, up, w.drawErase)
 	add(9, up && w.hasStates, w.drawUpdate)
 	add(6, w.hasStates, func() {
 		time.Sleep(time.Duration(1+w.rng.IntN(40)) * time.Millisecond)
@@ -76,6 +77,7 @@ func (w *world) step() {
 	}
 	w.settle()
 	w.checkPushes()
+	w.checkErasures()
 }
 
 // openCalls returns the calls that can be executed, answered or failed.

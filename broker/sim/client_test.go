@@ -79,6 +79,7 @@ type request struct {
 	presence      bool
 	change        *wire.Change // of a publish
 	data          []byte
+	reported      int64 // of a subscribe: the last report of an erasure that the broker has sent
 }
 
 // requestOf returns what the client remembers of a request.
@@ -96,6 +97,7 @@ type subscription struct {
 	filter   state.Filter
 	follower *state.Follower // nil without the state
 	roster   *roster         // nil without presence
+	reported int64           // the last report of an erasure that the broker had sent before the subscribe
 }
 
 func (c *conn) String() string {
@@ -161,7 +163,9 @@ func (cl *client) secret() string {
 func (c *conn) send(r wire.Request) {
 	c.refs++
 	r.Ref = wire.RefOf(c.refs)
-	c.requests[c.refs] = requestOf(r)
+	req := requestOf(r)
+	req.reported = c.node.reports[r.Channel]
+	c.requests[c.refs] = req
 	c.session.Receive(r, len(toJSON(r)))
 	c.client.w.settle()
 }
@@ -300,6 +304,7 @@ func (c *conn) receive(e wire.Event) {
 			c.passHidden(e.Channel, *e.ID)
 		} else {
 			c.subscribed(e.Channel, *e.ID, req.after, e.Recovered)
+			c.subs[e.Channel].reported = req.reported
 		}
 		if req.state != nil {
 			c.beginState(e.Channel, req, e.Recovered)

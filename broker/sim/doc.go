@@ -17,7 +17,7 @@
 //   - run a loop
 //   - deliver, repeat or lose a hint
 //   - let a client send a request, disconnect or stop reading
-//   - push
+//   - push, or erase a message
 //   - let time pass
 //   - crash a broker, or have a running one declared dead
 //
@@ -34,6 +34,9 @@
 //     push asked for it, by another client of the user
 //   - a stale generation changes nothing
 //   - a bind that its caller abandoned replaces no later binding
+//   - after a message is erased, the store has no more of it than its changes of fields; each
+//     subscriber receives the report, and one that subscribes at a broker after this broker has
+//     reported the erasure does not receive the message
 //
 // In half of the runs, channels have states: clients and the backend change fields with leases
 // of milliseconds, clients own fields, and some subscribers follow the state with [state.Follower].

@@ -21,6 +21,7 @@ func (w *world) runUntilIdle() {
 			return
 		case n == 0:
 			w.checkPushes()
+			w.checkErasures()
 			return
 		}
 		switch i := w.rng.IntN(n); {
@@ -127,7 +128,7 @@ func (w *world) finish() {
 	if w.seed%3 > 0 { // in the other runs, clients without a connection stay away
 		steps = append(steps, w.reconnectAll, w.checkComplete, w.checkOwners, w.checkReceived, w.checkAllRosters, w.readRosters, w.checkAllRosters)
 	}
-	steps = append(steps, w.disconnectAll, w.checkNothingLeft, w.checkOwnersGone)
+	steps = append(steps, w.checkStoredErasures, w.disconnectAll, w.checkNothingLeft, w.checkOwnersGone)
 	for _, step := range steps {
 		if step(); w.failed() {
 			return

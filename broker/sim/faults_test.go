@@ -137,6 +137,7 @@ func (w *world) stepWhileJanitorRuns() {
 		w.stepCall()
 	}
 	w.checkPushes()
+	w.checkErasures()
 }
 
 // probe is the janitor's probe: it reports whether the server answers on the host.

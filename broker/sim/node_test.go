@@ -54,6 +54,8 @@ type node struct {
 	frozen      bool // the process does not run
 	beatsLost   bool // its beats do not reach the store
 	missedHints bool // a hint to it was lost, and it has not swept since
+
+	reports map[string]int64 // by channel: the last report of an erasure that a client received
 }
 
 func (w *world) newNode(machine string) *node {

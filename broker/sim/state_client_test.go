@@ -109,7 +109,10 @@ func (c *conn) page(e wire.Event) {
 // visible reports whether subscribers with a filter receive the message with an id.
 func (f *fieldsModel) visible(id int64, filter state.Filter) bool {
 	entry := f.entry(id)
-	return entry == nil || entry.Data != nil || entry.Show(filter) != nil
+	if f.w.model.channel(f.channel).erased[id] != 0 {
+		return left(entry).Show(filter) != nil
+	}
+	return entry == nil || entry.Erase != 0 || entry.Data != nil || entry.Show(filter) != nil
 }
 
 // nextVisible returns the first id above after that a subscription receives, or 0.
@@ -129,6 +132,15 @@ func (c *conn) change(s *subscription, e wire.Event) {
 	data, shown := []byte(w.model.channel(e.Channel).data[*e.ID]), (*wire.StateEvent)(nil)
 	if entry != nil {
 		data, shown = entry.Data, entry.Show(s.filter)
+	}
+	switch {
+	case entry != nil && entry.Erase != 0:
+		shown = &wire.StateEvent{Erase: entry.Erase}
+		c.reported(e.Channel, *e.ID)
+	case len(e.Data) > 0:
+		c.checkRevealed(e.Channel, s, *e.ID)
+	case w.model.channel(e.Channel).erased[*e.ID] != 0 && (len(data) > 0 || e.StateEvent == nil || e.By == ""):
+		data, shown = nil, left(entry).Show(s.filter)
 	}
 	if string(e.Data) != string(data) || string(toJSON(e.StateEvent)) != string(toJSON(shown)) {
 		w.violate("%v received message %d of %s as %s, want %s with %s", c, *e.ID, e.Channel, toJSON(e), data, toJSON(shown))

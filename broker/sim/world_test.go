@@ -62,6 +62,7 @@ type world struct {
 	conns      []*conn
 	dialed     int // connections so far
 	pushes     []*push
+	erasures   []*erasure
 	storeDown  bool
 
 	executing *call // the call that execute runs
