@@ -278,4 +278,12 @@ func TestScenes(t *testing.T) {
 	if err := errors.Join(scenes.DeleteAvatar(ctx, "zoe"), scenes.Delete(ctx, "town")); err != nil {
 		t.Error(err)
 	}
+	for status, want := range map[string]int{"": 0, "open": 0, "deleted": 1} {
+		eventually(t, "avatars of status "+status, func() (backend.AvatarPage, error) { return scenes.Avatars(ctx, "amy", status, backend.PageQuery{}) },
+			func(p backend.AvatarPage) bool { return len(p.Avatars) == want })
+		for _, world := range []string{"", "earth"} {
+			eventually(t, "scenes of status "+status, func() (backend.ScenePage, error) { return scenes.List(ctx, world, status, backend.PageQuery{}) },
+				func(p backend.ScenePage) bool { return len(p.Scenes) == want })
+		}
+	}
 }

@@ -19,8 +19,9 @@ type mutation struct {
 }
 
 // mutations returns the changes of a valid body: for each member of each object that it is missing,
-// null, of another type, there twice, and in capitals; and for each object a member that is not
-// known. free reports whether an object may have any members, such as data of the application.
+// null, of another type, there twice, and in capitals; for a limit that it is above all maxima; and
+// for each object a member that is not known. free reports whether an object may have any members,
+// such as data of the application.
 func mutations(body string, free func(body string) bool) (list []mutation) {
 	var root any
 	d := json.NewDecoder(strings.NewReader(body))
@@ -41,6 +42,9 @@ func mutations(body string, free func(body string) bool) (list []mutation) {
 		add("type", name, "")
 		if open {
 			continue
+		}
+		if name == "limit" {
+			add("above", name, "")
 		}
 		absent := encode("", root, at, "missing")
 		add("missing", name, "")
@@ -120,6 +124,8 @@ func encode(at string, v any, target, kind string) string {
 				members = append(members, strconv.Quote(name)+":null")
 			case "type":
 				members = append(members, strconv.Quote(name)+":"+otherType(v[name]))
+			case "above":
+				members = append(members, strconv.Quote(name)+":100000")
 			case "twice":
 				members = append(members, text, text)
 			case "capitals":
