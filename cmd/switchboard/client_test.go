@@ -118,6 +118,19 @@ publish news 4
 	}
 }
 
+// TestConnectEcho: a client that publishes without an echo does not receive its message.
+func TestConnectEcho(t *testing.T) {
+	b := startBroker(t, nil)
+	for _, e := range b.asClient(t, exitOK, `subscribe news
+{"type":"publish","channel":"news","data":"mine","echo":false}
+publish news "all"
+`, "--user", "alice", "--count", "1") {
+		if e.Type == "message" && string(e.Data) != `"all"` {
+			t.Errorf("received %s", e.text(t))
+		}
+	}
+}
+
 // TestConnectErrors: a refusal is an event, and the exit code at the end of the input.
 func TestConnectErrors(t *testing.T) {
 	b := startBroker(t, nil)

@@ -9,6 +9,16 @@ import (
 	"switchboard/client"
 )
 
+// TestHistoryNamesClients: a line shows the author, the client of its alias, and the excluded one.
+func TestHistoryNamesClients(t *testing.T) {
+	page := `{"channel":"room:7","messages":[{"id":735325130218640,"data":"hi","by":"p2","from":"amy/phone","exclude":"bob/tab"}],
+		"id":735325130218640,"more":false,"recovered":true}`
+	answering(t, page).steps(t, []step{
+		{line: "history room:7", want: "\t\"hi\"\tby p2\tfrom amy/phone\tnot to bob/tab\n"},
+		{line: "history room:7 --json", want: `"by":"p2","from":"amy/phone","exclude":"bob/tab"`},
+	})
+}
+
 func TestHistory(t *testing.T) {
 	b := startBroker(t, nil)
 	for n := range 5 {

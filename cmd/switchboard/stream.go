@@ -216,8 +216,10 @@ func (a *app) printMessage(kind, name string, m backend.Message) {
 		if m.Erased != 0 {
 			cells = append(cells, screen.Cell{Text: "erased", Color: screen.Red})
 		}
-		if m.By != "" {
-			cells = append(cells, screen.Cell{Text: "by " + m.By, Color: screen.Dim})
+		for _, note := range []struct{ what, client string }{{"by", m.By}, {"from", m.From}, {"not to", m.Exclude}} {
+			if note.client != "" {
+				cells = append(cells, screen.Cell{Text: note.what + " " + note.client, Color: screen.Dim})
+			}
 		}
 		if m.StateEvent != nil {
 			text, _ := json.Marshal(m.StateEvent) // it was decoded from JSON

@@ -68,6 +68,10 @@ export interface Changes {
 export interface Message extends Changes {
   id: number;
   data?: unknown;
+  by?: string; // the client that published it, or its alias
+  from?: string; // the client, if by is an alias
+  exclude?: string; // the client that did not receive it
+  erased?: number; // when it was erased, ms since 1970
 }
 
 export interface History {

@@ -64,7 +64,7 @@ async function openClient({ user, client, channels, info }) {
   send({ type: "connect", user, client, info });
   for (const channel of channels) send({ type: "subscribe", channel });
   await subscribed;
-  return { ended, close: () => socket.destroy() };
+  return { ended, send, close: () => socket.destroy() };
 }
 
 /**
@@ -168,6 +168,33 @@ test("a push from the console appears in the tail", () =>
     },
     { key: KEY_ADMIN },
   ));
+
+test("the tail shows authors, excluded clients and erased messages", async () => {
+  const client = await openClient({ user: "amy", client: "phone", channels: [] });
+  await inPage(
+    async (page) => {
+      await openPage(page, "channels/tail:2");
+      const entries = page.getByRole("log").locator("details");
+      client.send({ type: "publish", channel: "tail:2", data: "from a client" });
+      const published = entries.filter({ hasText: "from a client" });
+      await published.getByText("by amy/phone", { exact: true }).waitFor();
+      await published.locator("summary").click();
+      assert.equal(await published.getByText("Changes of the state").count(), 0);
+      await call("POST", "/v1/push", { channel: "tail:2", data: "not for amy", exclude: "amy/phone" });
+      const pushed = entries.filter({ hasText: "not for amy" });
+      await pushed.locator("summary").click();
+      await pushed.getByText("not to amy/phone").waitFor();
+      const { results } = await call("POST", "/v1/push", { channel: "tail:2", data: "a secret" });
+      await call("POST", "/v1/erase", { channel: "tail:2", id: results[0].id });
+      await openPage(page, "channels/tail:3");
+      await openPage(page, "channels/tail:2"); // reads the history again
+      await entries.getByText("erased", { exact: true }).waitFor();
+      assert.equal(await page.getByText("a secret").count(), 0);
+    },
+    { key: KEY_ADMIN },
+  );
+  client.close();
+});
 
 test("a device is found, its queue is shown, and it is disconnected", async () => {
   const client = await openClient({ user: "bob", client: "laptop", channels: ["news"] });

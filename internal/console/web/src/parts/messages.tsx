@@ -3,7 +3,7 @@ import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
 import { idTime, json } from "../format";
 import type { Changes, Message } from "../types";
-import { At } from "./ui";
+import { At, Badge } from "./ui";
 
 const preview = 240; // characters of a payload on one line
 
@@ -36,13 +36,32 @@ export function Entry({
   );
 }
 
-export function MessageRow({ message: { id, data, ...changes } }: { message: Message }) {
+export function MessageRow({ message }: { message: Message }) {
+  const { id, data, by, from, exclude, erased, ...changes } = message;
   const summary = [data === undefined ? "" : json(data), summaryOf(changes)].filter(Boolean).join("  ");
   return (
-    <Entry at={idTime(id)} summary={summary}>
+    <Entry
+      at={idTime(id)}
+      summary={summary}
+      badge={
+        <>
+          {by && <span class="soft">by {by}</span>} {erased && <Badge tone="warn">erased</Badge>}
+        </>
+      }
+    >
       {() => (
         <>
-          <p class="soft mono">id {id}</p>
+          <p class="soft mono">
+            id {id}
+            {by && ` · by ${by}`}
+            {from && ` · from ${from}`}
+            {exclude && ` · not to ${exclude}`}
+          </p>
+          {erased && (
+            <p class="soft">
+              Erased <At ms={erased} />
+            </p>
+          )}
           {data !== undefined && (
             <pre class="mono" tabIndex={0}>
               {json(data, 2)}
