@@ -182,6 +182,7 @@ func (b *Broker) verify(token string) (session.Identity, error) {
 	b.metrics.token("ok")
 	return session.Identity{
 		User: claims.User, Client: claims.Client, Issued: claims.Issued, Expires: claims.Expires, Info: claims.Info, Grants: claims.Grants,
+		Subscribe: claims.Subscribe,
 	}, nil
 }
 

@@ -78,6 +78,12 @@ func (c *Client) dispatchLocked(s *session, ev wire.Event, size int) {
 		c.presenceLocked(ev, size)
 	case wire.TypeHere:
 		c.hereLocked(ev, size)
+	case wire.TypeSubscribed:
+		if ev.Ref.Set {
+			c.answerLocked(ev)
+			return
+		}
+		c.subscribedByBackendLocked(ev)
 	case wire.TypeUnsubscribed:
 		if ev.Ref.Set {
 			c.answerLocked(ev)

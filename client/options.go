@@ -63,6 +63,10 @@ type Options struct {
 	// OnState is called when an attempt begins, succeeds or fails, and when a connection ends. Zero
 	// means that states are ignored.
 	OnState func(State)
+	// OnSubscribed is called when the backend has subscribed the client to a channel. The subscription
+	// is then like one of Subscribe: it lasts over all reconnects, until Unsubscribe or
+	// OnUnsubscribed. Zero means that its messages arrive without notice.
+	OnSubscribed func(Subscription)
 	// OnUnsubscribed is called when the broker ends a subscription, after a reconnect or under a new
 	// token. Zero means that it is only logged.
 	OnUnsubscribed func(channel string, err *Error)

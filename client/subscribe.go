@@ -228,6 +228,21 @@ func (c *Client) subscribedLocked(call *call, ev wire.Event) {
 	c.loadIfDueLocked(sub)
 }
 
+// subscribedByBackendLocked handles a `subscribed` without ref: the backend has subscribed the
+// client. A subscription that exists subscribes by itself, from its own position.
+func (c *Client) subscribedByBackendLocked(ev wire.Event) {
+	if c.subs[ev.Channel] != nil || ev.ID == nil || checkChannel(ev.Channel) != nil {
+		return
+	}
+	c.subs[ev.Channel] = &subscription{
+		channel: ev.Channel, retry: newBackoff(c.opts, 1), active: true, established: true, pos: position{id: *ev.ID, known: true},
+	}
+	if c.opts.OnSubscribed != nil {
+		got := Subscription{Channel: ev.Channel, ID: *ev.ID, Recovered: true}
+		c.inbox.put(item{do: func() { c.opts.OnSubscribed(got) }})
+	}
+}
+
 // setPositionLocked sets the position of sub by the answer ev. asked is the `after` of the request.
 // If the messages after asked follow, the position does not change. Otherwise the position becomes
 // the id of the answer. That id may be lower than the last id seen: after a failover the ids

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,8 @@ type claims struct {
 	issued int64  // iat in ms, 0 if absent; RegisteredClaims has whole seconds
 	info   json.RawMessage
 	grants namespace.Grants
+	// subscribe is the channels that the connections are subscribed to.
+	subscribe []string
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -41,15 +44,16 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	for name, read := range map[string]func(json.RawMessage) error{
-		"sub":      func(raw json.RawMessage) error { return jsonString(raw, &c.Subject) },
-		"iss":      func(raw json.RawMessage) error { return jsonString(raw, &c.Issuer) },
-		"aud":      func(raw json.RawMessage) error { return c.Audience.UnmarshalJSON(raw) },
-		"exp":      func(raw json.RawMessage) error { return numericDate(raw, &c.ExpiresAt) },
-		"nbf":      func(raw json.RawMessage) error { return numericDate(raw, &c.NotBefore) },
-		"iat":      c.readIssued,
-		"client":   c.readClient,
-		"info":     c.readInfo,
-		"channels": c.readChannels,
+		"sub":       func(raw json.RawMessage) error { return jsonString(raw, &c.Subject) },
+		"iss":       func(raw json.RawMessage) error { return jsonString(raw, &c.Issuer) },
+		"aud":       func(raw json.RawMessage) error { return c.Audience.UnmarshalJSON(raw) },
+		"exp":       func(raw json.RawMessage) error { return numericDate(raw, &c.ExpiresAt) },
+		"nbf":       func(raw json.RawMessage) error { return numericDate(raw, &c.NotBefore) },
+		"iat":       c.readIssued,
+		"client":    c.readClient,
+		"info":      c.readInfo,
+		"channels":  c.readChannels,
+		"subscribe": c.readSubscribe,
 	} {
 		if raw, present := fields[name]; present {
 			if err := read(raw); err != nil {
@@ -133,6 +137,38 @@ func (c *claims) readChannels(raw json.RawMessage) error {
 		}
 		if err := c.grants.Add(name, actions); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// MaxSubscribe is the most channels in the claim subscribe.
+const MaxSubscribe = 64
+
+// readSubscribe reads ["news","team:7"].
+func (c *claims) readSubscribe(raw json.RawMessage) error {
+	var list []json.RawMessage
+	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
+		return errors.New("it is not a list of channels")
+	}
+	if len(list) > MaxSubscribe {
+		return fmt.Errorf("it has %d channels, at most %d are allowed", len(list), MaxSubscribe)
+	}
+	for _, value := range list {
+		var channel string
+		if err := jsonString(value, &channel); err != nil {
+			return fmt.Errorf("%.40q: %w", value, err)
+		}
+		if err := wire.CheckName("channel", channel); err != nil {
+			return err
+		}
+		switch {
+		case wire.IsSystem(channel):
+			return fmt.Errorf("%.40q: it is a system channel", channel)
+		case strings.ContainsRune(channel, '\uFFFD'): // as in Tokens.check
+			return fmt.Errorf("%.40q: it is not valid Unicode", channel)
+		case !slices.Contains(c.subscribe, channel):
+			c.subscribe = append(c.subscribe, channel)
 		}
 	}
 	return nil

@@ -84,6 +84,8 @@ type Claims struct {
 	Info json.RawMessage
 	// Grants are the actions that the token allows on channels.
 	Grants namespace.Grants
+	// Subscribe are the channels to which each connection of the client is subscribed.
+	Subscribe []string
 }
 
 // Tokens verifies JSON Web Tokens (RFC 7519).
@@ -174,7 +176,7 @@ func (t *Tokens) Verify(token string) (Claims, error) {
 	if err := t.check(&c); err != nil {
 		return Claims{}, fmt.Errorf("%w: %w", ErrBadToken, err)
 	}
-	verified := Claims{User: c.Subject, Client: c.client, Issued: c.issued, Info: c.info, Grants: c.grants}
+	verified := Claims{User: c.Subject, Client: c.client, Issued: c.issued, Info: c.info, Grants: c.grants, Subscribe: c.subscribe}
 	if c.ExpiresAt != nil {
 		verified.Expires = c.ExpiresAt.Add(t.opts.Leeway)
 	}

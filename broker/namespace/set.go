@@ -3,6 +3,7 @@ package namespace
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"switchboard/internal/wire"
@@ -10,9 +11,12 @@ import (
 
 // Subject is a client or the backend that does an action.
 type Subject struct {
-	User    string // empty for a client without a user
-	Grants  Grants // of its token
-	Backend bool   // it has an API key; User and Grants are ignored
+	User   string // empty for a client without a user
+	Grants Grants // of its token
+	// Subscribed are the channels to which the backend has subscribed the client. It may subscribe to
+	// those that are not closed, whatever the rules say.
+	Subscribed []string
+	Backend    bool // it has an API key; User and Grants are ignored
 	// Open means that the broker verifies no tokens: a client without a user may claim fields, under
 	// its client id.
 	Open bool
@@ -139,15 +143,16 @@ func (s *Set) AliasField(channel string) string {
 type reason uint8
 
 const (
-	invalidName   reason = iota // not a valid channel name
-	systemChannel               // a channel of the system
-	noNamespace                 // no namespace matches
-	isPatternName               // the name contains *
-	prefixOnly                  // the name ends after the rule's prefix
-	presenceOff                 // the rule turns presence off
-	notOpen                     // the rule does not allow this subject
-	byRule                      // the rule allows this subject
-	byBackend                   // the subject is the backend
+	invalidName    reason = iota // not a valid channel name
+	systemChannel                // a channel of the system
+	noNamespace                  // no namespace matches
+	isPatternName                // the name contains *
+	prefixOnly                   // the name ends after the rule's prefix
+	presenceOff                  // the rule turns presence off
+	notOpen                      // the rule does not allow this subject
+	byRule                       // the rule allows this subject
+	byBackend                    // the subject is the backend
+	bySubscription               // the backend subscribes this subject
 )
 
 func (r reason) allowed() bool { return r >= byRule }
@@ -167,6 +172,8 @@ func (s *Set) Decide(subject Subject, action Action, channel string) (allowed bo
 		why = r.label + ": presence is off"
 	case byBackend:
 		why = r.label + ": the backend may"
+	case bySubscription:
+		why = r.label + ": the backend subscribes the client"
 	case byRule:
 		why = fmt.Sprintf("%s: %s is open to %s", r.label, action, by)
 	case notOpen:
@@ -245,6 +252,8 @@ func (s *Set) decide(subject Subject, action Action, channel string) (reason, *R
 		return presenceOff, r, 0
 	case subject.Backend:
 		return byBackend, r, 0
+	case action == Subscribe && slices.Contains(subject.Subscribed, channel):
+		return bySubscription, r, 0
 	}
 	if by := s.matchAccess(subject, r, r.access(action), action, channel); by != 0 {
 		return byRule, r, by

@@ -72,7 +72,7 @@ func (r Rules) Explain(q Query) (Answer, error) {
 		if err != nil {
 			return Answer{}, fmt.Errorf("token: %w", err)
 		}
-		subject = namespace.Subject{User: claims.User, Grants: claims.Grants}
+		subject = namespace.Subject{User: claims.User, Grants: claims.Grants, Subscribed: claims.Subscribe}
 		a.Issued = claims.Issued
 		a.User, a.Client, a.Connect = claims.User, claims.Client, Decision{true, "the token is valid and does not expire"}
 		if !claims.Expires.IsZero() {

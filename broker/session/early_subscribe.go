@@ -60,7 +60,9 @@ func (c *connector) prepareChannels(ctx context.Context, jobs []*connectJob) {
 			continue
 		}
 		req := &early.request
-		p := newPermissions(c.opts, namespace.Subject{User: j.identity.User, Grants: j.identity.Grants})
+		p := newPermissions(c.opts, namespace.Subject{
+			User: j.identity.User, Grants: j.identity.Grants, Subscribed: j.identity.Subscribe,
+		})
 		if p.rules.Allows(p.subject, namespace.Subscribe, req.Channel) && !p.recentOnly(req.Channel, req.After) && c.mayHold(j, early) {
 			requests = append(requests, hub.PrefetchRequest{Name: req.Channel, After: req.After})
 			requested = append(requested, j)

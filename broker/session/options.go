@@ -129,6 +129,8 @@ type Identity struct {
 	Expires time.Time       // zero for never
 	Info    json.RawMessage // the client's presence info, nil for none
 	Grants  namespace.Grants
+	// Subscribe are the channels to which the token subscribes the client.
+	Subscribe []string
 }
 
 // Requests configures the requests that clients send to the backend.

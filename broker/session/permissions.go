@@ -33,6 +33,9 @@ func (s *Session) permissions() permissions {
 	if p := s.profile(); p != nil {
 		subject.Grants = p.grants
 	}
+	if b := s.backendSubs(); b != nil {
+		subject.Subscribed = b.channels
+	}
 	return newPermissions(&s.m.opts, subject)
 }
 

@@ -9,13 +9,14 @@ import (
 	"switchboard/broker/namespace"
 )
 
-// profile holds the info and the grants of a session's Identity, and how much of the publish rates
-// the session has used. A session without info, grants and rate-limited publishes has none. Only
-// the session's loop uses it.
+// profile holds the info and the grants of a session's Identity, the subscriptions that the backend
+// has made, and how much of the publish rates the session has used. A session without all of these
+// has none. Only the session's loop uses it.
 type profile struct {
 	info      json.RawMessage
 	grants    namespace.Grants
 	publishes map[*namespace.Rule]limit.Bucket // of the namespaces that limit the publish rate
+	backend   *backendSubs                     // nil for none
 }
 
 // profile returns the session's profile, or nil.
@@ -38,11 +39,12 @@ func (s *Session) setIdentity(identity Identity) {
 	}
 	s.shard.checkBy(s, s.shard.nextCheck(s, s.m.currentTick.Load(), time.Now().Unix()))
 	next := profile{info: identity.Info, grants: identity.Grants}
+	next.backend = claimed(s.backendSubs(), identity.Subscribe)
 	if before := s.profile(); before != nil {
 		next.publishes = before.publishes
 	}
 	switch {
-	case next.info != nil || !next.grants.Empty() || next.publishes != nil:
+	case next.info != nil || !next.grants.Empty() || next.publishes != nil || next.backend != nil:
 		s.ensureExtra().profile = &next
 	case s.extra != nil:
 		s.extra.profile = nil

@@ -44,6 +44,7 @@ func (s *Session) refresh(req wire.Request) {
 			s.setIdentity(identity)
 			s.send(wire.Event{Type: wire.TypeRefreshed, Ref: req.Ref})
 			s.recheck()
+			s.subscribeDue()
 			if s.state == open && revocations != s.m.revocations.Load() { // Manager.Revoke has seen the former token
 				s.shard.renewNow(s)
 			}

@@ -158,6 +158,7 @@ func (sh *shard) check(s *Session, now uint32, unix int64) {
 		s.resetBacklog()
 		s.inbox.retry(s)
 		s.retryPages()
+		s.retryBackendSubs()
 	}
 	if s.mustRenew {
 		sh.renewNow(s)

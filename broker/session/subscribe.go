@@ -21,9 +21,13 @@ func (s *Session) subscribe(req wire.Request) {
 		s.refuse(req.Ref, err)
 		return
 	}
+	adopted := s.adoptBackendSub(req.Channel)
 	if sub := s.subs().find(req.Channel); sub != nil {
-		s.resubscribe(req, sub)
-		return
+		if !adopted || req.After == nil {
+			s.resubscribe(req, sub)
+			return
+		}
+		s.endSubscription(sub) // the client continues from the position that it has
 	}
 	if s.subs().count() >= s.m.opts.Limits.Channels {
 		s.m.opts.Metrics.Refused("channels")

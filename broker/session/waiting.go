@@ -79,7 +79,8 @@ func (w *waitingMessages) pop() wire.Request {
 	return m.req
 }
 
-// handleWaiting handles waiting messages until one needs the store or the socket is backed up.
+// handleWaiting handles waiting messages until one needs the store or the socket is backed up. Then
+// it begins the subscriptions of the backend that are due.
 func (s *Session) handleWaiting() {
 	for s.waiting() > 0 && !s.busy && s.state != closed && !s.conn.Backlogged() {
 		req := s.extra.waiting.pop()
@@ -89,4 +90,5 @@ func (s *Session) handleWaiting() {
 		}
 		s.dispatch(req)
 	}
+	s.subscribeDue()
 }

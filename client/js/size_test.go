@@ -8,7 +8,7 @@ import (
 )
 
 // maxSize bounds the size of the client in an application, in bytes: minified and compressed.
-const maxSize = 13_200
+const maxSize = 13_350
 
 // TestSize bundles the client, without the kit, as an application does, and compresses it as a web
 // server does.

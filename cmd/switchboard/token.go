@@ -19,7 +19,7 @@ func (a *app) tokenCommand() *cobra.Command {
 // tokenFlags describe a token.
 type tokenFlags struct {
 	user, client, info, audience, issuer, kid string
-	grants                                    []string
+	grants, subscribe                         []string
 	ttl                                       time.Duration
 	key                                       string
 }
@@ -42,6 +42,7 @@ SWITCHBOARD_AUTH_HS256_SECRET_FILE.`,
 	flags.StringVarP(&f.client, "client", "c", "", "the token is for this client only: its own `name`, like phone")
 	flags.DurationVar(&f.ttl, "ttl", time.Hour, "how long the token is valid; 0 means that it does not expire")
 	flags.StringArrayVar(&f.grants, "grant", nil, "`CHANNEL=WORDS`: grants of sub, pub, presence, history, state, write, durable or *; repeat it for several")
+	flags.StringArrayVar(&f.subscribe, "subscribe", nil, "`channel` to which each connection with the token is subscribed; repeat it for several")
 	flags.StringVar(&f.info, "info", "", "`JSON` object that others see in presence")
 	flags.StringVar(&f.audience, "audience", "", "the claim aud")
 	flags.StringVar(&f.issuer, "issuer", "", "the claim iss")
@@ -96,6 +97,9 @@ func issue(f tokenFlags, key signingKey, now time.Time) (string, error) {
 	}
 	if len(grants) > 0 {
 		claims["channels"] = grants
+	}
+	if len(f.subscribe) > 0 {
+		claims["subscribe"] = f.subscribe
 	}
 	token := jwt.NewWithClaims(key.method, claims)
 	if f.kid != "" {

@@ -83,6 +83,12 @@ func (i *issuer) forgeries(t *testing.T) map[string]string {
 		"200 grants":                       i.tokenWith("mallory", map[string]any{"channels": manyGrants(200)}),
 		"a grant for a system channel":     i.tokenWith("mallory", map[string]any{"channels": map[string]string{"$*": "*"}}),
 		"a grant for a part of a word":     i.tokenWith("mallory", map[string]any{"channels": map[string]string{"inb*": "*"}}),
+		"a system channel to subscribe to": i.tokenWith("mallory", map[string]any{"subscribe": []string{"$all"}}),
+		"a user's presence to subscribe":   i.tokenWith("mallory", map[string]any{"subscribe": []string{"$user:admin"}}),
+		"65 channels to subscribe to":      i.tokenWith("mallory", map[string]any{"subscribe": manyNames(65)}),
+		"a channel with a line break":      i.tokenWith("mallory", map[string]any{"subscribe": []string{"a\nb"}}),
+		"a channel that is a list":         i.tokenWith("mallory", map[string]any{"subscribe": []any{[]string{"a"}}}),
+		"channels that are a name":         i.tokenWith("mallory", map[string]any{"subscribe": "a"}),
 		"too long":                         i.tokenWith("mallory", map[string]any{"x": strings.Repeat("x", 7000)}),
 		"a deep info":                      i.signed(`{"sub":"mallory","iss":"login","aud":"broker","info":{"a":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}}`),
 		"two users":                        i.signed(`{"sub":"mallory","sub":"admin","iss":"login","aud":"broker"}`),
@@ -102,6 +108,13 @@ func (i *issuer) forgeries(t *testing.T) map[string]string {
 // signed returns a token with any payload.
 func (i *issuer) signed(payload string) string {
 	return sign(header("HS256", kidHMAC), payload, jwt.SigningMethodHS256, i.shared)
+}
+
+func manyNames(n int) (names []string) {
+	for k := range n {
+		names = append(names, fmt.Sprintf("c:%d", k))
+	}
+	return names
 }
 
 func manyGrants(n int) map[string]string {

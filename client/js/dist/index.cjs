@@ -1116,6 +1116,20 @@ var Channel = class extends ChannelCalls {
     this._pending = void 0;
     clearTimeout(this._timer);
   }
+  /**
+   * @internal The backend has subscribed the client: from now on the subscription is wanted. A
+   * channel with a position, a loader, the state or the members subscribes by itself.
+   */
+  _adopt(m) {
+    if (this._wanted) return;
+    this._hold(this);
+    const kept = this._loader ?? this._selector ?? this._members ?? this._received;
+    if ((kept ?? this._sb._savedPosition(this.name)) === void 0) {
+      this._due = false;
+      this._subscribed(m, m);
+    }
+    this._sb._emit("subscribed", this);
+  }
   /** @internal Ends the subscription. With `forget`, also what it knows. */
   _end(error, forget = true) {
     this._lost();
@@ -2095,7 +2109,8 @@ var Switchboard = class extends Emitter {
     const { type, channel } = m;
     if (type === "state") this._calls._count(size / 1024, 0);
     const feed = channel === void 0 ? this.inbox : channel === this.all.name ? this.all : void 0;
-    if (!feed) this._channels.get(channel)?._receive(m);
+    if (type === "subscribed") this.channel(channel, { subscribe: false })._adopt(m);
+    else if (!feed) this._channels.get(channel)?._receive(m);
     else if (type === "message") feed._message(m);
     else if (type === "gap") feed._gap(m.after, m.id);
     else if (type === "error") this._log("info", `refused: ${m.code} ${m.message}`);

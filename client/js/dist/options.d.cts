@@ -1,3 +1,4 @@
+import type { Channel } from "./channel.cjs";
 import type { SocketClass, Times } from "./connection.cjs";
 import type { SwitchboardError } from "./errors.cjs";
 import type { FeedEvents } from "./feed.cjs";
@@ -73,6 +74,11 @@ export interface SwitchboardEvents {
     connecting: [url: string];
     connected: [connected: Connected];
     disconnected: [disconnected: Disconnected];
+    /**
+     * Your backend has subscribed this client to a channel. It stays subscribed over all reconnects,
+     * until `unsubscribe` or its event `unsubscribed`.
+     */
+    subscribed: [channel: Channel];
     /** There will be no further attempt: `close` was called, or the broker forbids it. */
     closed: [reason: {
         code: CloseCode | "closed" | "token";

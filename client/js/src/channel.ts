@@ -150,6 +150,21 @@ export class Channel<
     clearTimeout(this._timer);
   }
 
+  /**
+   * @internal The backend has subscribed the client: from now on the subscription is wanted. A
+   * channel with a position, a loader, the state or the members subscribes by itself.
+   */
+  _adopt(m: Incoming): void {
+    if (this._wanted) return;
+    this._hold(this);
+    const kept = this._loader ?? this._selector ?? this._members ?? this._received;
+    if ((kept ?? this._sb._savedPosition(this.name)) === undefined) {
+      this._due = false;
+      this._subscribed(m, m);
+    }
+    this._sb._emit("subscribed", this as unknown as Channel);
+  }
+
   /** @internal Ends the subscription. With `forget`, also what it knows. */
   _end(error: SwitchboardError, forget = true): void {
     this._lost();

@@ -1,3 +1,4 @@
+import type { Channel } from "./channel.js";
 import type { SocketClass, Times } from "./connection.js";
 import type { SwitchboardError } from "./errors.js";
 import type { FeedEvents } from "./feed.js";
@@ -78,6 +79,11 @@ export interface SwitchboardEvents {
   connecting: [url: string];
   connected: [connected: Connected];
   disconnected: [disconnected: Disconnected];
+  /**
+   * Your backend has subscribed this client to a channel. It stays subscribed over all reconnects,
+   * until `unsubscribe` or its event `unsubscribed`.
+   */
+  subscribed: [channel: Channel];
   /** There will be no further attempt: `close` was called, or the broker forbids it. */
   closed: [reason: { code: CloseCode | "closed" | "token"; message: string }];
   /** A handler has thrown, a token could not be renewed, or the storage has failed. */

@@ -307,7 +307,8 @@ export class Switchboard extends Emitter<SwitchboardEvents> {
     const { type, channel } = m;
     if (type === "state") this._calls._count(size / 1024, 0); // a page that this client has asked for
     const feed = channel === undefined ? this.inbox : channel === this.all.name ? this.all : undefined;
-    if (!feed) this._channels.get(channel!)?._receive(m);
+    if (type === "subscribed") this.channel(channel!, { subscribe: false })._adopt(m);
+    else if (!feed) this._channels.get(channel!)?._receive(m);
     else if (type === "message") feed._message(m);
     else if (type === "gap") feed._gap(m.after, m.id!);
     else if (type === "error") this._log("info", `refused: ${m.code} ${m.message}`);

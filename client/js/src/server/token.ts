@@ -10,6 +10,8 @@ export interface TokenClaims {
   info?: Record<string, JsonInput>;
   /** Grants: words by channel or pattern, such as {"chat:42": "sub pub"}. */
   channels?: Record<string, string>;
+  /** Channels to which each connection with the token is subscribed. */
+  subscribe?: string[];
   aud?: string | string[];
   iss?: string;
   [claim: string]: unknown;

@@ -1,0 +1,155 @@
+package session
+
+import (
+	"slices"
+
+	"switchboard/internal/meter"
+	"switchboard/internal/wire"
+)
+
+// backendSubs are the subscriptions that the backend has made for a client, by the claim
+// `subscribe` of its token. The client may subscribe to these channels although the access rules do
+// not allow it, so that it can resume them. Only the session's loop uses it.
+type backendSubs struct {
+	channels []string // all of them; replaced and not changed, since permissions refer to it
+	due      []dueSub // those that did not begin yet, in order
+	retry    []dueSub // those that failed; the next tick makes them due
+	adopted  []string // those to which the client has subscribed by itself on this connection
+}
+
+// dueSub is a subscription of the backend that begins when the session is idle.
+type dueSub struct {
+	channel string
+	after   *int64 // nil for now
+}
+
+// backendSubs returns the session's subscriptions of the backend, or nil.
+func (s *Session) backendSubs() *backendSubs {
+	if p := s.profile(); p != nil {
+		return p.backend
+	}
+	return nil
+}
+
+// claimed returns the subscriptions of the backend that follow before when the client's token
+// subscribes it to channels. Those that are new are due. recheck ends those that are gone, unless
+// the access rules allow them.
+func claimed(before *backendSubs, channels []string) *backendSubs {
+	if len(channels) == 0 {
+		return nil
+	}
+	next := &backendSubs{channels: channels}
+	for _, channel := range channels {
+		if before != nil && slices.Contains(before.adopted, channel) {
+			next.adopted = append(next.adopted, channel)
+		}
+		if before == nil || !slices.Contains(before.channels, channel) || before.waits(channel) {
+			next.due = append(next.due, dueSub{channel: channel})
+		}
+	}
+	return next
+}
+
+// waits returns whether the subscription to a channel did not begin yet.
+func (b *backendSubs) waits(channel string) bool {
+	of := func(d dueSub) bool { return d.channel == channel }
+	return slices.ContainsFunc(b.due, of) || slices.ContainsFunc(b.retry, of)
+}
+
+// adoptBackendSub notes that the client subscribes by itself to a channel to which the backend has
+// subscribed it. It returns true the first time.
+func (s *Session) adoptBackendSub(channel string) bool {
+	b := s.backendSubs()
+	if b == nil || !slices.Contains(b.channels, channel) || slices.Contains(b.adopted, channel) {
+		return false
+	}
+	b.adopted = append(b.adopted, channel)
+	return true
+}
+
+// subscribeDue begins the subscriptions of the backend that are due, when the session is idle: a
+// client that reconnects subscribes by itself with its positions, and these messages come first.
+func (s *Session) subscribeDue() {
+	for s.state == open && !s.busy && s.waiting() == 0 && !s.conn.Backlogged() {
+		b := s.backendSubs()
+		if b == nil || len(b.due) == 0 {
+			return
+		}
+		next := b.due[0]
+		b.due = b.due[1:]
+		s.subscribeFor(next)
+	}
+}
+
+// subscribeFor begins a subscription for the backend. The client receives `subscribed` without a
+// ref. If the subscription is refused, it receives `unsubscribed` with the reason. If the store
+// fails, the next tick tries again.
+func (s *Session) subscribeFor(due dueSub) {
+	req := wire.Request{Type: wire.TypeSubscribe, Channel: due.channel, After: s.m.opts.Hub.ResumeCursor(due.after)}
+	if s.subs().find(req.Channel) != nil {
+		return
+	}
+	if err := s.checkBackendSub(req); err != nil {
+		s.sendUnsubscribed(req.Channel, s.m.refusal(err))
+		return
+	}
+	authorize := s.authorizer(req.Channel)
+	if authorize == nil && s.trySubscribe(req) {
+		return
+	}
+	client, user := s.client, s.user()
+	callUncharged(s.m.opts.Pool, s, func() (a acquired, err error) {
+		ctx := s.m.meteredContext(new(meter.Meter))
+		if authorize != nil {
+			err = authorize(ctx, client, user, req.Channel)
+		}
+		if err == nil {
+			a, err = acquire(ctx, &s.m.opts, req, false)
+		}
+		return a, err
+	}, func(a acquired, err error) {
+		if err == nil && s.state != closed {
+			err = s.checkBackendSub(req) // a new token or new access rules may have come meanwhile
+		}
+		switch {
+		case s.state == closed:
+		case err != nil:
+			s.backendSubFailed(due, s.m.refusal(err))
+		default:
+			s.beginSubscription(req, a)
+			return
+		}
+		a.release(&s.m.opts)
+	})
+}
+
+// backendSubFailed handles the failure of a subscription for the backend.
+func (s *Session) backendSubFailed(due dueSub, why *wire.Error) {
+	if b := s.backendSubs(); b != nil && why.Code == wire.Unavailable && slices.Contains(b.channels, due.channel) {
+		b.retry = append(b.retry, due)
+		s.shard.checkNextTick(s)
+		return
+	}
+	s.sendUnsubscribed(due.channel, why)
+}
+
+// retryBackendSubs makes the subscriptions due that failed.
+func (s *Session) retryBackendSubs() {
+	if b := s.backendSubs(); b != nil && len(b.retry) > 0 {
+		b.due, b.retry = append(b.due, b.retry...), nil
+		s.subscribeDue()
+	}
+}
+
+// checkBackendSub checks whether the backend may subscribe the client to a channel now. The
+// authorizer of the channel may still refuse it.
+func (s *Session) checkBackendSub(req wire.Request) error {
+	if err := s.permissions().checkSubscribe(req); err != nil {
+		return err
+	}
+	if s.subs().count() >= s.m.opts.Limits.Channels {
+		s.m.opts.Metrics.Refused("channels")
+		return tooManyChannels(&s.m.opts.Limits, req.Channel)
+	}
+	return nil
+}
