@@ -42,6 +42,8 @@ const calls: Omit<Calls<Backend>, "call"> = {
   state: [["c", { ...page, prefix: "p" }]],
   queryState: [[["c"], ["f"]]],
   user: [["u"]],
+  budget: [["u"]],
+  forgetUser: [["u"]],
   users: [[page]],
   online: [[["u"]]],
   client: [["c"], ["u/c"]],
