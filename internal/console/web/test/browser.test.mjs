@@ -180,7 +180,9 @@ test("the tail shows authors, excluded clients and erased messages", async () =>
       await published.getByText("by amy/phone", { exact: true }).waitFor();
       await published.locator("summary").click();
       assert.equal(await published.getByText("Changes of the state").count(), 0);
-      await call("POST", "/v1/push", { channel: "tail:2", data: "not for amy", exclude: "amy/phone" });
+      await page.getByLabel("Data (JSON)").fill('"not for amy"');
+      await page.getByLabel("Not to (client)").fill("amy/phone");
+      await page.getByRole("button", { name: "Push" }).click();
       const pushed = entries.filter({ hasText: "not for amy" });
       await pushed.locator("summary").click();
       await pushed.getByText("not to amy/phone").waitFor();

@@ -14,6 +14,7 @@ export function PushForm({ target, fields = false }: { target: Target; fields?: 
   const [set, setSet] = useState("");
   const [del, setDel] = useState("");
   const [ttl, setTTL] = useState("");
+  const [exclude, setExclude] = useState("");
   const push = useAction<PushResult>();
   const dataProblem = problemOf(data);
   const setProblem =
@@ -26,6 +27,7 @@ export function PushForm({ target, fields = false }: { target: Target; fields?: 
       set: set.trim(),
       del: del.trim() && json(del.split(/[\s,]+/).filter(Boolean)),
       ttl: ttl.trim(),
+      exclude: exclude.trim() && json(exclude.trim()),
     };
     for (const [name, value] of Object.entries(target)) members[name] = json(value);
     void push.run(() => post<PushResult>("/v1/push", new JSONText(members)));
@@ -91,6 +93,20 @@ export function PushForm({ target, fields = false }: { target: Target; fields?: 
               </div>
             </div>
           </details>
+        )}
+        {!("client" in target) && (
+          <Field label="Not to (client)">
+            {(id) => (
+              <input
+                id={id}
+                class="mono"
+                spellcheck={false}
+                placeholder="amy/phone"
+                value={exclude}
+                onInput={(e) => setExclude(e.currentTarget.value)}
+              />
+            )}
+          </Field>
         )}
         <Problem error={push.error} />
         <div class="form-end">
