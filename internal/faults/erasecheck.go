@@ -13,7 +13,6 @@ import (
 	"switchboard/internal/cond"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
-	"switchboard/queue"
 )
 
 // readerTimeout is how long a reader waits for the messages that Redis holds.
@@ -69,15 +68,21 @@ func (tb *testbed) checkErasuresOf(ctx context.Context, r *eraseReader, channel 
 		return err
 	}
 	log = log[len(log)-fromMemory:]
-	return r.readAll(ctx, channel, log[0].ID, log[1:])
+	return r.readAll(ctx, channel, log[0].id, log[1:])
 }
 
 // fromMemory is how many entries a broker holds in its memory. A client that resumes after one of
 // them does not receive the others from Redis.
 const fromMemory = 40
 
+// logEntry is an entry of the log of a channel in Redis.
+type logEntry struct {
+	id   int64
+	data []byte
+}
+
 // checkStored reads the log of a channel from Redis, and checks it.
-func (tb *testbed) checkStored(ctx context.Context, channel string) (log []queue.Message, err error) {
+func (tb *testbed) checkStored(ctx context.Context, channel string) (log []logEntry, err error) {
 	members, err := tb.store.client.ZRange(ctx, "mq_ch_{"+channel+"}", 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("log of %s: %w", channel, err)
@@ -88,7 +93,7 @@ func (tb *testbed) checkStored(ctx context.Context, channel string) (log []queue
 		if err != nil {
 			return nil, fmt.Errorf("log of %s: %w", channel, err)
 		}
-		log = append(log, queue.Message{ID: id, Data: []byte(data)})
+		log = append(log, logEntry{id: id, data: []byte(data)})
 		if key := (messageKey{channel, id}); tb.journal.isErased(key) && !state.IsErased([]byte(data)) {
 			tb.journal.update(func() { tb.journal.revealLocked("Redis", key) })
 		}
@@ -174,10 +179,10 @@ func (r *eraseReader) checkHistory(channel, source string, read func(after int64
 }
 
 // readAll subscribes after a position, and waits for what the log has after it.
-func (r *eraseReader) readAll(ctx context.Context, channel string, start int64, log []queue.Message) error {
+func (r *eraseReader) readAll(ctx context.Context, channel string, start int64, log []logEntry) error {
 	var held []messageKey
 	for _, m := range log {
-		if key, ok := received(messageKey{channel, m.ID}, m.Data); ok {
+		if key, ok := received(messageKey{channel, m.id}, m.data); ok {
 			held = append(held, key)
 		}
 	}
