@@ -137,7 +137,8 @@ func (j *connectJob) openSession() {
 		m.opts.Hub.Release(j.all.Channel)
 		return
 	}
-	s.startSubscription(&s.allSub, j.all)
+	m.opts.Hub.Subscribe(&s.allSub, s.shard.loop, s, j.all)
+	s.allSub.Start()
 	if j.server != m.opts.ServerID() || // declared dead meanwhile; Manager.RenewAll has not seen s
 		j.revocations != m.revocations.Load() { // Manager.Revoke has perhaps not seen s
 		s.shard.renewNow(s)

@@ -46,12 +46,17 @@ type socket struct {
 	closed     wire.CloseReason
 	afterMS    int64
 	addr       string // of the peer; zero means 192.0.2.1:1
+	// sending is called before an event is written. Nil means no call.
+	sending func(wire.Event)
 }
 
 func newSocket() *socket { return &socket{encoding: encoding()} }
 
 // Send implements transport.Conn.
 func (s *socket) Send(e wire.Event) {
+	if s.sending != nil {
+		s.sending(e)
+	}
 	if s.countWrite(); !s.discard {
 		s.record(s.encoding.AppendEvent(nil, e))
 	}

@@ -35,7 +35,7 @@ func (s *Session) member() registry.Member {
 // joinPresence makes the session a member of the channel, if the channel has presence. In a channel
 // that shows aliases, only users can be members.
 func (s *Session) joinPresence(sub *hub.Subscription) {
-	if s.m.opts.Presence == nil || sub == &s.allSub {
+	if s.m.opts.Presence == nil {
 		return
 	}
 	channel := sub.Channel.Name

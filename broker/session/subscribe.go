@@ -114,11 +114,14 @@ func (s *Session) beginSubscription(req wire.Request, a acquired) {
 		s.beginStateSubscription(req, a)
 		return
 	}
-	if s.sendPosition(req, a.pos); s.state == closed {
-		a.release(&s.m.opts)
-		return
+	// The answer follows: a client that has it is counted.
+	sub := s.unusedSubscription()
+	s.m.opts.Hub.Subscribe(sub, s.shard.loop, s, a.pos)
+	_ = sub.SetFilter(s.permissions().authorFilter(req.Channel)) // only a filter with the state is refused
+	if s.sendPosition(req, a.pos); s.state != closed {
+		s.joinPresence(sub)
+		sub.Start()
 	}
-	s.startSubscription(s.unusedSubscription(), a.pos)
 	s.beginWatch(req.Channel, a.view)
 }
 

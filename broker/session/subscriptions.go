@@ -62,16 +62,6 @@ func (s *Session) unusedSubscription() *hub.Subscription {
 	return sub
 }
 
-// startSubscription begins a subscription at pos in sub. `subscribed` was sent before.
-func (s *Session) startSubscription(sub *hub.Subscription, pos hub.Position) {
-	s.m.opts.Hub.Subscribe(sub, s.shard.loop, s, pos)
-	if sub != &s.allSub { // clients publish nothing there
-		_ = sub.SetFilter(s.permissions().authorFilter(pos.Channel.Name)) // only a filter with the state is refused
-	}
-	s.joinPresence(sub)
-	sub.Start()
-}
-
 // endSubscription ends a subscription and the watch of its channel.
 func (s *Session) endSubscription(sub *hub.Subscription) {
 	if i := s.watches().index(sub.Channel.Name); i >= 0 {
