@@ -73,7 +73,7 @@ func TestResumeEmptyAll(t *testing.T) {
 	sent := id(t, i.push(t, `{"all":true,"data":1}`)["id"])
 	p = dialers["tcp"](t, i)
 	p.send(`{"type":"connect","client":"phone","secret":"%032d","after":%d}`, 1, all)
-	p.expect(object{"type": "connected"})
+	p.expect(object{"type": "connected", "recovered": nil}) // no gap
 	p.expect(object{"type": "message", "channel": "$all", "id": sent})
 }
 

@@ -77,11 +77,18 @@ var (
 // ClosedError is returned when the broker ends the connection.
 type ClosedError struct {
 	Reason    CloseReason
+	Message   string        // for people; "" if the broker gave none
 	Reconnect bool          // whether the client should reconnect
 	After     time.Duration // the least time before the reconnect; 0 means that the client chooses
 }
 
-func (e *ClosedError) Error() string { return "closed by the broker: " + string(e.Reason) }
+func (e *ClosedError) Error() string {
+	text := "closed by the broker: " + string(e.Reason)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}
 
 // maxRetryDelay bounds ClosedError.After, so that a wrong number cannot stop a client.
 const maxRetryDelay = 10 * time.Minute
@@ -94,7 +101,9 @@ func closedBy(ev wire.Event) *ClosedError {
 		reconnect = *ev.Reconnect
 	}
 	after := min(max(ev.AfterMS, 0), maxRetryDelay.Milliseconds())
-	return &ClosedError{Reason: reason, Reconnect: reconnect, After: time.Duration(after) * time.Millisecond}
+	return &ClosedError{
+		Reason: reason, Message: ev.Message, Reconnect: reconnect, After: time.Duration(after) * time.Millisecond,
+	}
 }
 
 // unknownStatus is the Status of an unknown reason, of a later version of the protocol. The client
@@ -106,9 +115,9 @@ const unknownStatus = 1000
 func connectError(err *Error) error {
 	switch err.Code {
 	case wire.Unauthorized, wire.Forbidden:
-		return &ClosedError{Reason: wire.CloseUnauthorized}
+		return &ClosedError{Reason: wire.CloseUnauthorized, Message: err.Message}
 	case wire.BadRequest, wire.NotFound, wire.TooLarge:
-		return &ClosedError{Reason: wire.CloseBadRequest}
+		return &ClosedError{Reason: wire.CloseBadRequest, Message: err.Message}
 	}
 	return err
 }

@@ -41,9 +41,9 @@ func TestClosingMessageOverridesTheDefaults(t *testing.T) {
 		p, _ = s.accept()
 		p.send(`{"type":"closing","code":"of a later version"}`)
 		p, _ = s.accept()
-		p.send(`{"type":"closing","code":"draining","reconnect":false}`)
-		if err := <-s.result; err == nil {
-			s.Fatal("Run returned nil, want draining")
+		p.send(`{"type":"closing","code":"draining","message":"the server shuts down","reconnect":false}`)
+		if err := fmt.Sprint(<-s.result); err != "closed by the broker: draining: the server shuts down" {
+			s.Fatalf("Run returned %s", err)
 		}
 	})
 }

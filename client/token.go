@@ -49,9 +49,9 @@ func (c *Client) afterClose(err error) error {
 	switch {
 	case c.opts.TokenSource != nil && old:
 		c.token = token{}
-		return &ClosedError{Reason: closed.Reason, Reconnect: true, After: closed.After}
+		return &ClosedError{Reason: closed.Reason, Message: closed.Message, Reconnect: true, After: closed.After}
 	case closed.Reason == wire.CloseExpired:
-		return &ClosedError{Reason: closed.Reason}
+		return &ClosedError{Reason: closed.Reason, Message: closed.Message}
 	}
 	return err
 }

@@ -131,7 +131,7 @@ func (j *connectJob) openSession() {
 	if m.clients.add(s) {
 		j.sendConnected()
 	} else {
-		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		s.close(wire.CloseSuperseded, "", 0)
 	}
 	if s.state == closed { // also after a failed write
 		m.opts.Hub.Release(j.all.Channel)
@@ -175,7 +175,7 @@ func (j *connectJob) sendConnected() {
 func (j *connectJob) refuse() {
 	s := j.session
 	if errors.Is(j.err, queue.ErrStale) { // a later connect of the same client was bound first
-		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		s.close(wire.CloseSuperseded, "", 0)
 		return
 	}
 	refusal := s.m.refusal(connectError(j.err))

@@ -34,7 +34,7 @@ func (c *localClients) add(s *Session) bool {
 	replaced, ok := c.replace(s)
 	if replaced != nil {
 		replaced.shard.loop.Post(func() {
-			replaced.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+			replaced.close(wire.CloseSuperseded, "", 0)
 		})
 	}
 	return ok
@@ -104,7 +104,7 @@ func (c *localClients) supersede(client string, generation int64) {
 	}
 	s.shard.loop.Post(func() {
 		if s.generation < generation {
-			s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+			s.close(wire.CloseSuperseded, "", 0)
 		}
 	})
 }

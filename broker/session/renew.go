@@ -134,7 +134,7 @@ func (s *Session) renewed(j *renewJob, readInbox bool) {
 	case s.state != open:
 		s.m.binder.unbindLater(j.binding) // the session ended meanwhile
 	case errors.Is(err, queue.ErrStale):
-		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		s.close(wire.CloseSuperseded, "", 0)
 	case errors.Is(err, registry.ErrRevoked) && j.proof == s.credential:
 		s.close(wire.CloseExpired, tokenRevoked, 0)
 	case err != nil:

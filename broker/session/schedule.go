@@ -136,7 +136,7 @@ func (sh *shard) check(s *Session, now uint32, unix int64) {
 		s.close(wire.CloseExpired, tokenExpired, 0)
 		return
 	case silent >= idle:
-		s.close(wire.CloseIdle, "no sign of life", 0)
+		s.close(wire.CloseIdle, "", 0)
 		return
 	case silent >= ping && !s.pinged:
 		if s.conn.Ping(); idle == never { // no answer will come: the interval until the next ping begins now
@@ -151,7 +151,7 @@ func (sh *shard) check(s *Session, now uint32, unix int64) {
 	if s.conn.Backlogged() {
 		e := s.ensureExtra()
 		if e.backlogSince = cmp.Or(e.backlogSince, now); now+1-e.backlogSince >= limits.backlog { // +1: it began before the tick that found it
-			s.close(wire.CloseSlow, "unread for too long", 0)
+			s.close(wire.CloseSlow, "", 0)
 			return
 		}
 	} else {

@@ -248,8 +248,8 @@ func (s *Session) Writable() {
 // Closed implements transport.Receiver.
 func (s *Session) Closed() { s.end(wire.CloseGone) }
 
-// close ends the session and sends the client the reason. If afterMS is not 0, the client is asked
-// to reconnect after that many milliseconds.
+// close ends the session and sends the client the reason. detail is the message, "" for that of the
+// reason. If afterMS is not 0, the client is asked to reconnect after that many milliseconds.
 func (s *Session) close(reason wire.CloseReason, detail string, afterMS int64) {
 	if s.state == closed {
 		return
@@ -290,7 +290,7 @@ func (s *Session) end(reason wire.CloseReason) {
 func (s *Session) queueCallFailed(err error) {
 	switch {
 	case errors.Is(err, queue.ErrStale):
-		s.close(wire.CloseSuperseded, "the client connected elsewhere", 0)
+		s.close(wire.CloseSuperseded, "", 0)
 		return
 	case errors.Is(err, queue.ErrForgotten):
 		s.mustRenew = true // the next tick renews the binding, and later ticks repeat the call

@@ -219,9 +219,11 @@ func (p *peer) want(events ...event) {
 	}
 }
 
-// wantClosing reads the closing message, the close code and the end.
+// wantClosing reads the closing message, the close code and the end. detail is "" for the message of
+// the reason.
 func (p *peer) wantClosing(code string, status int, detail string, afterMS int64) {
 	p.t.Helper()
+	detail = wire.Closing(wire.CloseReason(code), detail, 0).Message
 	e := p.read()
 	decode := spoken.Event
 	if p.stream {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -137,47 +138,33 @@ const (
 	CloseGone         CloseReason = "gone"         // the client or the network ended it: nothing is sent
 )
 
-// Status returns the status code of the WebSocket close frame (RFC 6455 §7.4.2, private range).
-func (r CloseReason) Status() int {
-	switch r {
-	case CloseDraining:
-		return 4001
-	case CloseSuperseded:
-		return 4002
-	case CloseUnauthorized:
-		return 4003
-	case CloseExpired:
-		return 4004
-	case CloseDisconnected:
-		return 4005
-	case CloseBadRequest:
-		return 4006
-	case CloseSlow:
-		return 4007
-	case CloseIdle:
-		return 4008
-	case CloseOverloaded:
-		return 4009
-	}
-	return 1000
+// closings has the rules of each reason that is sent.
+var closings = map[CloseReason]struct {
+	status    int // of the WebSocket close frame (RFC 6455 §7.4.2, private range)
+	reconnect bool
+	message   string // for people
+}{
+	CloseDraining:     {4001, true, "the server shuts down"},
+	CloseSuperseded:   {4002, false, "the client connected elsewhere"},
+	CloseUnauthorized: {4003, false, "no token, or a bad one"},
+	CloseExpired:      {4004, true, "the token expired"},
+	CloseDisconnected: {4005, false, "the backend has ended the connection"},
+	CloseBadRequest:   {4006, false, "the messages do not follow the protocol"},
+	CloseSlow:         {4007, true, "unread for too long"},
+	CloseIdle:         {4008, true, "no sign of life"},
+	CloseOverloaded:   {4009, true, "over a limit, or the store cannot be reached"},
 }
 
+// Status returns the status code of the WebSocket close frame, 1000 for an unknown reason.
+func (r CloseReason) Status() int { return cmp.Or(closings[r].status, 1000) }
+
 // Reconnect reports whether the client should reconnect.
-func (r CloseReason) Reconnect() bool {
-	switch r {
-	case CloseDraining, CloseExpired, CloseSlow, CloseIdle, CloseOverloaded:
-		return true
-	}
-	return false
-}
+func (r CloseReason) Reconnect() bool { return closings[r].reconnect }
 
 // CloseReasonOf returns the reason with this Status. ok is false if there is none.
 func CloseReasonOf(status int) (reason CloseReason, ok bool) {
-	for _, r := range []CloseReason{
-		CloseDraining, CloseSuperseded, CloseUnauthorized, CloseExpired, CloseDisconnected,
-		CloseBadRequest, CloseSlow, CloseIdle, CloseOverloaded,
-	} {
-		if r.Status() == status {
+	for r, c := range closings {
+		if c.status == status {
 			return r, true
 		}
 	}

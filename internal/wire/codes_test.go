@@ -22,6 +22,12 @@ func TestCloseCodes(t *testing.T) {
 		if reason.Reconnect() != want {
 			t.Errorf("%s: reconnect %t", reason, !want)
 		}
+		if e := Closing(reason, "", 0); e.Message == "" {
+			t.Errorf("%s: no message", reason)
+		}
+		if e := Closing(reason, "details", 0); e.Message != "details" {
+			t.Errorf("%s: the message is %q", reason, e.Message)
+		}
 	}
 	if CloseGone.Status() != 1000 || CloseGone.Reconnect() {
 		t.Error("CloseGone is sent to no client, so it has no status of its own")

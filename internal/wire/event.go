@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Event is a message from the broker to a client. Its Type decides which fields are set.
 type Event struct {
@@ -99,12 +102,13 @@ const (
 	TypeClosing      = "closing"
 )
 
-// Closing returns the event that says why the broker ends a connection. afterMS is the retry delay
-// in milliseconds, or 0.
+// Closing returns the event that says why the broker ends a connection. detail is the message, ""
+// for the one that all connections with this reason get. afterMS is the retry delay in
+// milliseconds, or 0.
 func Closing(reason CloseReason, detail string, afterMS int64) Event {
 	reconnect := reason.Reconnect()
 	return Event{
-		Type: TypeClosing, Code: string(reason), Message: detail, Reconnect: &reconnect, AfterMS: afterMS,
+		Type: TypeClosing, Code: string(reason), Message: cmp.Or(detail, closings[reason].message), Reconnect: &reconnect, AfterMS: afterMS,
 	}
 }
 
