@@ -219,8 +219,8 @@ func (p *peer) want(events ...event) {
 	}
 }
 
-// wantClosing reads the closing message, the close code and the end. detail is "" for the message of
-// the reason.
+// wantClosing reads the closing message, the close code and the end. detail is "" for the message
+// of the reason.
 func (p *peer) wantClosing(code string, status int, detail string, afterMS int64) {
 	p.t.Helper()
 	detail = wire.Closing(wire.CloseReason(code), detail, 0).Message
