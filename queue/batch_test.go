@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -272,5 +273,34 @@ func testBatchReads(t *testing.T, open opener) {
 		o.Value.Clock, alone.Clock = 0, 0 // they were read at different moments
 		equal(t, reads[i].Channel, fmt.Sprint(o.Value), fmt.Sprint(alone))
 		equal(t, reads[i].Channel+": messages", len(o.Value.Messages), min(i%3, i%4))
+	}
+}
+
+// testReach checks that a read with Reach has all messages of its page, or none.
+func testReach(t *testing.T, open opener) {
+	f := open(t, Options{})
+	var ids []int64
+	for range 5 {
+		ids = append(ids, must(f.AppendChannel(t.Context(), ChannelPush{Channel: "news", Data: []byte(`1`)}))(t).ID)
+	}
+	for _, c := range []struct {
+		what                string
+		after, reach, limit int64
+		messages            int
+	}{
+		{"all are in the page", ids[0], math.MaxInt64, 10, 4},
+		{"the page ends before the last one", ids[0], math.MaxInt64, 3, 0},
+		{"the page ends at the id", ids[0], ids[3], 3, 3},
+		{"the page ends below the id", ids[0], ids[4], 3, 0},
+		{"messages are missing", ids[0] - 1, 1, 10, 0},
+		{"nothing is new", ids[4], math.MaxInt64, 10, 0},
+		{"no bound", ids[0] - 1, 0, 10, 5},
+	} {
+		read := ChannelRead{Channel: "news", After: c.after, Limit: int(c.limit), Reach: c.reach}
+		o := f.ReadChannels(t.Context(), []ChannelRead{read})[0]
+		ok(t, o.Err)
+		if p := o.Value; len(p.Messages) != c.messages || p.Last != ids[4] || p.Complete != (c.after >= ids[0]) {
+			t.Errorf("%s: %d messages of %+v", c.what, len(p.Messages), p)
+		}
 	}
 }

@@ -72,7 +72,7 @@ func TestRedisReadsManyLargePages(t *testing.T) {
 			must(f.AppendChannel(t.Context(), ChannelPush{Channel: name(i), Data: data}))(t)
 		}
 		targets = append(targets, redispipe.Target{
-			Script: r.read, Keys: []string{f.keys.channel(name(i)), f.keys.channelMeta(name(i))}, Args: []any{"0", 100, MaxPageBytes},
+			Script: r.read, Keys: []string{f.keys.channel(name(i)), f.keys.channelMeta(name(i))}, Args: []any{"0", 100, MaxPageBytes, 0},
 		})
 	}
 	omitted := 0

@@ -137,6 +137,7 @@ var conformance = []struct {
 	{"state: counts of groups", testStateCount},
 	{"state: counts of a state that has ended", testStateCountKeep},
 	{"state: fields without their ids", testStateBrief},
+	{"messages that reach an id", testReach},
 	{"state: cost of counts", testStateCountCost},
 }
 

@@ -148,6 +148,9 @@ func (m *Memory) readChannelLocked(read ChannelRead, now int64) Page {
 		rest = above(c.messages, p.From)
 	}
 	p.Messages, p.More = firstPage(rest, min(read.Limit, maxPage), cmp.Or(read.Bytes, MaxPageBytes))
+	if read.Reach > 0 && (!p.Complete || p.More && p.Messages[len(p.Messages)-1].ID < read.Reach) {
+		p.Messages = nil
+	}
 	return p
 }
 

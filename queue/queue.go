@@ -161,6 +161,9 @@ type ChannelRead struct {
 	After   int64
 	Limit   int
 	Bytes   int // most bytes of the page, approximately; at least one message. Zero means MaxPageBytes, the maximum
+	// Reach leaves out all messages, unless the page is complete and has the last message, or ends at
+	// this id or above. Zero means that the page has them in any case.
+	Reach int64
 }
 
 // Claim is one binding for BindClients.

@@ -124,7 +124,7 @@ func (r *Redis) ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome
 func (r *Redis) readTarget(c ChannelRead, after string) redispipe.Target {
 	return redispipe.Target{
 		Script: r.read, Keys: []string{r.keys.channel(c.Channel), r.keys.channelMeta(c.Channel)},
-		Args: []any{after, min(c.Limit, maxPage), cmp.Or(c.Bytes, MaxPageBytes)},
+		Args: []any{after, min(c.Limit, maxPage), cmp.Or(c.Bytes, MaxPageBytes), c.Reach},
 	}
 }
 
@@ -132,7 +132,7 @@ func (r *Redis) readTarget(c ChannelRead, after string) redispipe.Target {
 // members, readPage reads the next ones, since a caller would take an empty page for the end.
 func (r *Redis) readPage(ctx context.Context, c ChannelRead, first redispipe.Answer) (Page, error) {
 	page, at, err := r.parseOrRetry(ctx, c, decimal(c.After), first)
-	for err == nil && c.Limit > 0 && len(page.Messages) == 0 && page.More {
+	for err == nil && c.Limit > 0 && c.Reach == 0 && len(page.Messages) == 0 && page.More {
 		var next Page
 		next, at, err = r.parseOrRetry(ctx, c, at, redispipe.Answer{Value: ""})
 		page.Messages, page.More = next.Messages, next.More

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"math"
 
 	"switchboard/internal/meter"
 	"switchboard/queue"
@@ -64,12 +65,13 @@ func (c *Channel) bindAndRead(ctx context.Context, after *int64) (pos Position, 
 }
 
 // firstRead returns the read that follows the binding. after is the last id that the subscriber
-// has seen, or nil.
+// has seen, or nil. Messages are of use only if they reach the end: else the subscriber reads them
+// page by page.
 func (c *Channel) firstRead(after *int64) queue.ChannelRead {
 	if after == nil {
 		return queue.ChannelRead{Channel: c.Name}
 	}
-	return queue.ChannelRead{Channel: c.Name, After: *after, Limit: pageSize, Bytes: smallPage}
+	return queue.ChannelRead{Channel: c.Name, After: *after, Limit: pageSize, Bytes: smallPage, Reach: math.MaxInt64}
 }
 
 // clearMissed clears c.missed. A hint that arrives before the channel is bound sets it again.
@@ -117,7 +119,8 @@ func (c *Channel) resumeFrom(ctx context.Context, after int64) (cursor int64, re
 	if _, ok := t.after(after); ok && after <= t.last {
 		return after, after >= t.lastMarker, nil
 	}
-	p, own, err := c.pageAfter(queue.ChannelRead{Channel: c.Name, After: after, Limit: pageSize, Bytes: smallPage})
+	read := queue.ChannelRead{Channel: c.Name, After: after, Limit: pageSize, Bytes: smallPage, Reach: max(1, t.base)}
+	p, own, err := c.pageAfter(read)
 	meter.Add(ctx, meter.Delivered(sizeOf(own)))
 	if err != nil {
 		return 0, false, err

@@ -197,7 +197,7 @@ func (s *Subscription) read() {
 // pageAfter reads a page, unless another caller is reading the same one. own is what it has read
 // itself.
 func (c *Channel) pageAfter(from queue.ChannelRead) (_ page, own []queue.Message, err error) {
-	key := c.Name + " " + strconv.FormatInt(from.After, 10) + " " + strconv.Itoa(from.Bytes)
+	key := c.Name + " " + strconv.FormatInt(from.After, 10) + " " + strconv.Itoa(from.Bytes) + " " + strconv.FormatInt(from.Reach, 10)
 	v, err, _ := c.hub.pageReads.Do(key, func() (any, error) {
 		o := c.hub.opts.Queue.ReadChannels(c.hub.context(), []queue.ChannelRead{from})[0]
 		own = o.Value.Messages

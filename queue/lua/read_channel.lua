@@ -7,6 +7,8 @@
 -- ARGV[a+1] after, an id
 -- ARGV[a+2] most messages
 -- ARGV[a+3] most bytes; at least one message is read
+-- ARGV[a+4] an id, or 0: no message is returned unless none is missing, and the page has the last
+--           message or an id that is not below this one
 -- For all:
 -- ARGV[1] most bytes of one page; after pages with this sum, no further channel is read
 -- returns for each channel {header, member...}; '' if it was not read, see ARGV[1]; or an
@@ -65,6 +67,7 @@ local function read(k, a)
 	end
 
 	local members, bytes, more = {''}, 0, 0 -- the header is set below
+	local reach, at = tonumber(ARGV[a+4]), 0
 	local scanned, max_scanned, above = 0, limit + 1024, complete and after or -1
 	while true do
 		for i = 1, #chunk, 2 do
@@ -77,7 +80,7 @@ local function read(k, a)
 					break
 				end
 				members[#members + 1] = member
-				bytes = bytes + #member
+				bytes, at = bytes + #member, tonumber(id)
 			end
 			cursor = score
 		end
@@ -93,6 +96,9 @@ local function read(k, a)
 		chunk = call('ZRANGE', KEYS[k+1], '(' .. cursor, '+inf', 'BYSCORE', 'LIMIT', 0, size, 'WITHSCORES')
 	end
 
+	if reach > 0 and (not complete or more == 1 and at < reach) then
+		members, bytes = {}, 0
+	end
 	total = total + bytes
 	members[1] = format('%.0f\n%.0f\n%s\n%.0f\n%d\n%d\n%d\n%s',
 		floor, last, meta[3] or '0', from, complete and 1 or 0, more, ms, cursor)
@@ -104,7 +110,7 @@ local replies = {}
 for i = 1, #KEYS / 2 do
 	local ok, reply = true, ''
 	if total < max_total then
-		ok, reply = pcall(read, 2 * i - 2, 3 * i - 2)
+		ok, reply = pcall(read, 2 * i - 2, 4 * i - 3)
 	end
 	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
