@@ -207,7 +207,7 @@ func TestUsersMakeFewRooms(t *testing.T) {
 		if err := rooms.Delete(ctx, "b", 0); err != nil {
 			t.Fatal(err)
 		}
-		create(amy, "b", "")
+		create(amy, "g", "") // another id than that of the room that has ended
 		create(amy, "e", wire.Full)
 		create(bob, "e", "")
 	})
