@@ -22,7 +22,7 @@ type model struct {
 	fields          map[string]*fieldsModel // by channel
 	dead            map[string]bool         // servers that were declared dead
 	bound           map[string][]*conn      // by client: the candidates for the connection that was bound last
-	boundWith       map[string]int          // by client: world.callCount when it was bound last
+	boundAt         map[string]time.Time    // by client: when it was bound last
 	boundLate       map[string]string       // by client: the server that it was bound to by a call without a caller
 	boundAfterDeath map[string]string       // by client: the server that it was bound to after that server was declared dead
 }
@@ -43,7 +43,7 @@ func newModel(w *world) *model {
 	return &model{
 		w: w, channels: map[string]*journal{}, clients: map[string]*journal{}, fields: map[string]*fieldsModel{},
 		dead: map[string]bool{}, bound: map[string][]*conn{}, boundAfterDeath: map[string]string{},
-		boundWith: map[string]int{}, boundLate: map[string]string{},
+		boundAt: map[string]time.Time{}, boundLate: map[string]string{},
 	}
 }
 
@@ -180,16 +180,17 @@ func (m *model) checkExecuted(c *call, before record) {
 }
 
 // checkLate checks that a bind whose caller gave up replaces no binding made after the call began,
-// and is not executed after queue.MaxBindDelay.
+// and is not executed after queue.MaxBindDelay. The store does not tell apart what happened within
+// one millisecond.
 func (m *model) checkLate(c *call) {
 	name := c.subject.client
-	if c.orphan && m.boundWith[name] >= c.order {
+	if c.orphan && m.boundAt[name].UnixMilli() > c.began.UnixMilli() {
 		m.w.violate("%v was abandoned, and replaced a newer binding", c)
 	}
 	if c.orphan && time.Since(c.began) > queue.MaxBindDelay {
 		m.w.violate("%v was abandoned, and executed after %v", c, time.Since(c.began))
 	}
-	m.boundWith[name] = m.w.callCount
+	m.boundAt[name] = time.Now()
 	delete(m.boundLate, name)
 	if c.orphan {
 		m.boundLate[name] = c.subject.owner
