@@ -162,7 +162,7 @@ func (v *view) isDue() (due int64, ok bool) {
 		return 0, false
 	}
 	if v.fields != nil {
-		v.due = v.nextDueLocked(0, "")
+		v.due = v.nextDueLocked()
 	}
 	v.limitDueLocked()
 	if v.due == 0 || v.due > now {
@@ -182,7 +182,7 @@ func (v *view) swept(a queue.Appended) (stillDue bool) {
 		v.keepUntil = a.KeepUntil
 	}
 	if v.due = a.Due; v.fields != nil {
-		v.due = v.nextDueLocked(0, "")
+		v.due = v.nextDueLocked()
 	}
 	v.limitDueLocked()
 	if v.due > 0 && v.due <= now { // the entry has not arrived, or the store's clock is behind

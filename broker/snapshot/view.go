@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,7 +50,7 @@ type view struct {
 // cached is a series of pages with one prefix.
 type cached struct {
 	*Series
-	due int64 // when the first of its fields ends, 0 for never
+	due int64 // until when pages without an id of a message can be used; 0 if they have one
 	old bool  // no subscriber used it since the last tick
 }
 
@@ -253,11 +252,15 @@ func (v *view) pages(from int64, prefix string) *Series {
 	if series := v.encodedLocked(from, prefix, now); series != nil {
 		return series
 	}
-	c := &cached{Series: &Series{ID: v.id}, due: v.nextDueLocked(now, prefix)}
+	// A field whose end has passed may be in the pages: the message that touched it in time can be on
+	// its way. A message after v.id was stored at its time or later, so it touches no field that had
+	// ended then.
+	ended := min(now, queue.TimeOf(v.id).UnixMilli())
+	c := &cached{Series: &Series{ID: v.id}}
 	if v.id == 0 {
 		c.ID, c.due = v.s.opts.Hub.EmptyID(v.readAt), v.emptyUntilLocked()
 	}
-	pages := v.fields.Pages(now, state.Filter{State: true, Prefix: prefix}, 0)
+	pages := v.fields.Pages(ended, state.Filter{State: true, Prefix: prefix}, 0)
 	for i, fields := range pages {
 		m := v.s.opts.Messages.Event(wire.Event{
 			Type: wire.TypeState, Channel: v.channel.Name, ID: &c.ID, More: i < len(pages)-1,
@@ -273,12 +276,11 @@ func (v *view) pages(from int64, prefix string) *Series {
 // emptyUntilLocked returns how long pages without an id of a message can be used, in Unix ms.
 func (v *view) emptyUntilLocked() int64 { return v.readAt + hub.EmptyIDValid.Milliseconds() }
 
-// nextDueLocked returns the first time after now at which a field with the prefix ends, or 0 if
-// none ends.
-func (v *view) nextDueLocked(now int64, prefix string) int64 {
+// nextDueLocked returns the first time at which a field ends, or 0 if none ends.
+func (v *view) nextDueLocked() int64 {
 	due := int64(math.MaxInt64)
-	for name, f := range v.fields.All() {
-		if f.Until > now && f.Until < due && strings.HasPrefix(name, prefix) {
+	for _, f := range v.fields.All() {
+		if f.Until > 0 && f.Until < due {
 			due = f.Until
 		}
 	}
