@@ -72,6 +72,7 @@ export interface Message extends Changes {
   from?: string; // the client, if by is an alias
   exclude?: string; // the client that did not receive it
   erased?: number; // when it was erased, ms since 1970
+  erase?: number; // the message that this one reports as erased
 }
 
 export interface History {

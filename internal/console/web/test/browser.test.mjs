@@ -192,6 +192,12 @@ test("the tail shows authors, excluded clients and erased messages", async () =>
       await openPage(page, "channels/tail:2"); // reads the history again
       await entries.getByText("erased", { exact: true }).waitFor();
       assert.equal(await page.getByText("a secret").count(), 0);
+      await page.getByRole("button", { name: "Pause" }).click(); // what is erased leaves a paused tail, too
+      await published.locator("summary").click();
+      await page.getByRole("button", { name: "Erase" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Erase" }).click();
+      await published.waitFor({ state: "detached" });
+      assert.equal(await entries.getByText("erased", { exact: true }).count(), 2);
     },
     { key: KEY_ADMIN },
   );

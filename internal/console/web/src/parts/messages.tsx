@@ -1,14 +1,34 @@
 // Messages as rows that open. Payloads are text: nothing in them becomes an element of the page.
 import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
+import { post } from "../api";
 import { idTime, json } from "../format";
+import { useAction } from "../hooks";
+import { useSession } from "../session";
 import type { Changes, Message } from "../types";
-import { At, Badge } from "./ui";
+import { At, Badge, Confirm, Problem } from "./ui";
 
 const preview = 240; // characters of a payload on one line
 
 /** A Row of the tail: a message, or a note about the channel. */
 export type Row = { kind: "message"; message: Message } | { kind: "gap"; id: number };
+
+const reported = (row: Row) => (row.kind === "message" ? row.message.erase : undefined);
+
+/** withoutErased removes the reports of erasures from rows, and from the other rows what they report. */
+export function withoutErased(rows: Row[], reports: Row[]): Row[] {
+  const times = new Map<number, number>(); // of erasures, by message
+  for (const report of reports) {
+    const id = reported(report);
+    if (id !== undefined && report.kind === "message") times.set(id, idTime(report.message.id));
+  }
+  return rows
+    .filter((row) => reported(row) === undefined)
+    .map((row) => {
+      const erased = row.kind === "message" ? times.get(row.message.id) : undefined;
+      return row.kind === "message" && erased ? { kind: "message", message: { id: row.message.id, erased } } : row;
+    });
+}
 
 /** Entry is a line that opens. Its body is made only while it is open. */
 export function Entry({
@@ -36,7 +56,10 @@ export function Entry({
   );
 }
 
-export function MessageRow({ message }: { message: Message }) {
+/** MessageRow shows a message, of a channel or of a client's queue. */
+export function MessageRow({ channel, message }: { channel?: string; message: Message }) {
+  const { may } = useSession();
+  const erasing = useAction<unknown>();
   const { id, data, by, from, exclude, erased, ...changes } = message;
   const summary = [data === undefined ? "" : json(data), summaryOf(changes)].filter(Boolean).join("  ");
   return (
@@ -67,6 +90,15 @@ export function MessageRow({ message }: { message: Message }) {
               {json(data, 2)}
             </pre>
           )}
+          {channel && data !== undefined && may("push") && (
+            <Confirm
+              label="Erase"
+              question={`Erase message ${id} of ${channel}? Its data and its author leave the store and all histories. This cannot be undone.`}
+              busy={erasing.busy}
+              onConfirm={() => void erasing.run(() => post("/v1/erase", { channel, id }))}
+            />
+          )}
+          <Problem error={erasing.error} />
           {Object.keys(changes).length > 0 && (
             <>
               <p class="soft">Changes of the state</p>

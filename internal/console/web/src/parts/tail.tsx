@@ -4,7 +4,7 @@ import { Refusal, get, path, query } from "../api";
 import { plural, timeID } from "../format";
 import { useSamples } from "../samples";
 import type { History } from "../types";
-import { MessageRow, type Row } from "./messages";
+import { MessageRow, type Row, withoutErased } from "./messages";
 import { repeat, sleep } from "./repeat";
 import { Badge, Card, Empty, Loading, Problem } from "./ui";
 
@@ -25,8 +25,9 @@ export function Tail({ channel }: { channel: string }) {
     const abort = new AbortController();
     setError(undefined);
     const add = (more: Row[]) => {
-      setRows((r) => r ?? []); // the channel is read, even if it has no message
-      setHeld((h) => [...h, ...more]);
+      // The channel is read, even if it has no message. What is erased leaves a paused tail, too.
+      setRows((r) => withoutErased(r ?? [], more));
+      setHeld((h) => withoutErased([...h, ...more], more));
     };
     void follow(channel, skew, abort.signal, add, setError);
     return () => abort.abort();
@@ -72,7 +73,7 @@ export function Tail({ channel }: { channel: string }) {
       >
         {newest.map((row) =>
           row.kind === "message" ? (
-            <MessageRow key={row.message.id} message={row.message} />
+            <MessageRow key={row.message.id} channel={channel} message={row.message} />
           ) : (
             <p key={`gap-${row.id}`} class="gap">
               Messages before this one are no longer stored.
