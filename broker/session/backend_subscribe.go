@@ -147,9 +147,5 @@ func (s *Session) checkBackendSub(req wire.Request) error {
 	if err := s.permissions().checkSubscribe(req); err != nil {
 		return err
 	}
-	if s.subs().count() >= s.m.opts.Limits.Channels {
-		s.m.opts.Metrics.Refused("channels")
-		return tooManyChannels(&s.m.opts.Limits, req.Channel)
-	}
-	return nil
+	return s.checkChannelCount(req.Channel)
 }

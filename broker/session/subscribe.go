@@ -29,9 +29,8 @@ func (s *Session) subscribe(req wire.Request) {
 		}
 		s.endSubscription(sub) // the client continues from the position that it has
 	}
-	if s.subs().count() >= s.m.opts.Limits.Channels {
-		s.m.opts.Metrics.Refused("channels")
-		s.refuse(req.Ref, tooManyChannels(&s.m.opts.Limits, req.Channel))
+	if err := s.checkChannelCount(req.Channel); err != nil {
+		s.refuse(req.Ref, err)
 		return
 	}
 	if s.m.senders != nil && s.m.opts.Hub.Channel(req.Channel) == nil {
@@ -97,6 +96,15 @@ func (s *Session) trySubscribe(req wire.Request) bool {
 	s.beginSubscription(req, a)
 	s.chargeRead(a.series.Bytes(), weight(req))
 	return true
+}
+
+// checkChannelCount checks that the connection may have one channel more.
+func (s *Session) checkChannelCount(channel string) error {
+	if s.subs().count() < s.m.opts.Limits.Channels {
+		return nil
+	}
+	s.m.opts.Metrics.Refused("channels")
+	return tooManyChannels(&s.m.opts.Limits, channel)
 }
 
 // tooManyChannels returns the refusal of a subscribe beyond Limits.Channels. Waiting does not help:
