@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -54,8 +53,8 @@ func (b *Broker) onlyKnownHosts(h http.Handler) http.Handler {
 // refusePage implements transport.Limits.Page: it returns why a connection of a page is refused, ""
 // if it is not. It logs refusals.
 func (b *Broker) refusePage(p transport.Page) string {
-	if !b.allowsOrigin(p.Origin, p.Host) {
-		return fmt.Sprintf("origin %.200s is not allowed", p.Origin)
+	if refusal := b.refuseOrigin(p); refusal != "" {
+		return refusal
 	}
 	switch a := b.opts.Access; {
 	case a.Tokens.Open():
@@ -69,8 +68,8 @@ func (b *Broker) refusePage(p transport.Page) string {
 // refuseRequest is refusePage for an HTTP call that needs no API key.
 func (b *Broker) refuseRequest(r *http.Request) string {
 	p := transport.PageOf(r)
-	if !b.allowsOrigin(p.Origin, p.Host) {
-		return fmt.Sprintf("origin %.200s is not allowed", p.Origin)
+	if refusal := b.refuseOrigin(p); refusal != "" {
+		return refusal
 	}
 	p.Silent = p.Silent && r.Header.Get("Authorization") == ""
 	return b.refuseRebound(p)

@@ -1,21 +1,25 @@
 package broker
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/rs/zerolog"
+
+	"switchboard/broker/transport"
 )
 
 // maxLoggedOrigin is the most bytes of an origin in the log.
 const maxLoggedOrigin = 200
 
-// allowsOrigin reports whether a page of that origin may connect to host. It logs refusals.
-func (b *Broker) allowsOrigin(origin, host string) bool {
-	allowed := b.opts.Access.Origins.Allowed(origin, host)
-	if !allowed {
-		b.logOrigin(origin)
+// refuseOrigin returns why a page is refused because of its origin, "" if it is not. It logs
+// refusals.
+func (b *Broker) refuseOrigin(p transport.Page) string {
+	if b.opts.Access.Origins.Allowed(p.Origin, p.Host) {
+		return ""
 	}
-	return allowed
+	b.logOrigin(p.Origin)
+	return fmt.Sprintf("origin %.200s is not allowed", p.Origin)
 }
 
 // logOrigin logs that a page was refused because of its origin.
