@@ -15,6 +15,18 @@ func (i instance) erase(t *testing.T, channel string, id any) object {
 	return answer
 }
 
+// subscribePair subscribes alice on the first broker and bob on the second one to a channel. It
+// returns the position of alice, too.
+func subscribePair(t *testing.T, dial func(*testing.T, instance) *testClient, brokers []instance, channel string) (alice, bob *testClient, position any) {
+	t.Helper()
+	alice, bob = dial(t, brokers[0]), dial(t, brokers[1])
+	alice.connect("phone", "alice")
+	bob.connect("tab", "bob")
+	position = alice.subscribe(channel)["id"]
+	bob.subscribe(channel)
+	return alice, bob, position
+}
+
 // TestErase erases a message on three brokers: live clients receive the report, clients that resume
 // and histories do not see the message, and a repetition changes nothing.
 func TestErase(t *testing.T) {
@@ -23,11 +35,7 @@ func TestErase(t *testing.T) {
 	for name, dial := range dialers {
 		t.Run(name, func(t *testing.T) {
 			channel := clientName(name)
-			alice, bob := dial(t, brokers[0]), dial(t, brokers[1])
-			alice.connect("phone", "alice")
-			bob.connect("tab", "bob")
-			position := alice.subscribe(channel)["id"]
-			bob.subscribe(channel)
+			alice, bob, position := subscribePair(t, dial, brokers, channel)
 			id := brokers[1].push(t, fmt.Sprintf(`{"channel":%q,"data":"secret"}`, channel))["id"]
 			brokers[2].push(t, fmt.Sprintf(`{"channel":%q,"data":2}`, channel))
 			for _, c := range []*testClient{alice, bob} {

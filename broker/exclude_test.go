@@ -16,11 +16,7 @@ func TestExclude(t *testing.T) {
 	for name, dial := range dialers {
 		t.Run(name, func(t *testing.T) {
 			channel := clientName(name)
-			alice, bob := dial(t, brokers[0]), dial(t, brokers[1])
-			alice.connect("phone", "alice")
-			bob.connect("tab", "bob")
-			position := alice.subscribe(channel)["id"]
-			bob.subscribe(channel)
+			alice, bob, position := subscribePair(t, dial, brokers, channel)
 			push := func(n int, exclude string) {
 				t.Helper()
 				brokers[2].push(t, fmt.Sprintf(`{"channel":%q,"data":%d%s}`, channel, n, exclude))

@@ -76,7 +76,7 @@ func (s *scenario) makeCostlyData(t *testing.T) {
 		call(http.MethodPost, "/v1/rooms", object{"id": fmt.Sprint("r", i), "mode": "duel", "data": object{"text": text(900)}})
 	})
 	for id, capacity := range map[string]int{"big": 500, "own": 500, "others": 500, "full": 480} {
-		call(http.MethodPost, "/v1/rooms", object{"id": id, "mode": "duel", "owner": "nobody", "capacity": capacity})
+		call(http.MethodPost, "/v1/rooms", object{"id": id, "mode": "duel", "owner": "absent", "capacity": capacity})
 		for i := range 8 {
 			call(http.MethodPost, "/v1/rooms/"+id+"/reserve", object{"users": names(fmt.Sprint("guest-", i, "-"), 60)})
 		}

@@ -33,7 +33,7 @@ func TestForget(t *testing.T) {
 		later := *f.boards[0]
 		later.opts.now = func() time.Time { return daily.Next(now) } // the season of the scores is a past one
 		for i, want := range []int{6, 0} {
-			removed, err := later.forget(t.Context(), []string{"amy", "eve", "nobody"})
+			removed, err := later.forget(t.Context(), []string{"amy", "eve", "zoe"})
 			if err != nil || removed != want {
 				t.Errorf("attempt %d: %d scores were removed, want %d: %v", i, removed, want, err)
 			}

@@ -23,7 +23,7 @@ func TestForget(t *testing.T) {
 		w.must(err)
 		w.transfer("gift", "town")
 		for i, want := range []int{3, 0} { // a repetition finds none
-			removed, err := w.host().Forget(w.Context(), "amy", "nobody")
+			removed, err := w.host().Forget(w.Context(), "amy", "zoe")
 			if w.must(err); removed["avatars"] != want {
 				t.Errorf("attempt %d: %v were removed, want %d", i, removed, want)
 			}
