@@ -575,18 +575,18 @@ var Loader = class {
     this._loadedTo = 0;
   }
   /**
-   * Loads for messages above `from`. `missed`: earlier ones are gone, so a position below is too
-   * old. `isCurrent` reports whether the subscription is still the same.
+   * Loads for messages above `from`. Those up to `oldest` are gone, so a position below is too old.
+   * `isCurrent` reports whether the subscription is still the same.
    */
-  async _run(from, missed, isCurrent) {
+  async _run(from, oldest, isCurrent) {
     const host = this._host;
     let snapshot2;
     try {
       snapshot2 = await within(host._timeout, host._load(), "answer of load");
       if (typeof snapshot2 !== "object" || !snapshot2) throw new TypeError("load: it returned no object");
       checkPosition(snapshot2.after);
-      if (missed && snapshot2.after && snapshot2.after < from) {
-        throw new RangeError(`load: the position ${snapshot2.after} is before the oldest message, ${from}`);
+      if (snapshot2.after && snapshot2.after < oldest) {
+        throw new RangeError(`load: the position ${snapshot2.after} is before the oldest message, ${oldest}`);
       }
     } catch (error) {
       if (!isCurrent()) return;
@@ -597,8 +597,9 @@ var Loader = class {
     this._backoff._forget();
     const { after = from } = snapshot2;
     this._loadedTo = after;
-    if (after < from && !missed) {
-      this._restart(after, 0);
+    const start = Math.max(after, oldest);
+    if (start < from) {
+      this._restart(start, 0);
       this._due = false;
     }
     await host._loaded(snapshot2);
@@ -1130,7 +1131,9 @@ var Channel = class extends ChannelCalls {
   /** @internal */
   _missed(gap) {
     const handled = super._missed(gap);
-    return this._loader ? Promise.resolve(handled).then(() => this._runLoad(gap.id, true)) : handled;
+    if (!this._loader) return handled;
+    const from = gap.id < gap.after ? gap.id : Math.max(gap.id, this.position ?? 0);
+    return Promise.resolve(handled).then(() => this._runLoad(from, gap.id));
   }
   _restartAt(after) {
     this._epoch++;
@@ -1157,11 +1160,11 @@ var Channel = class extends ChannelCalls {
     if (!this._loader?._due) return;
     this._loader._due = false;
     const from = this._received ?? 0;
-    this._queue._push(() => this._runLoad(from, false));
+    this._queue._push(() => this._runLoad(from, 0));
   }
-  async _runLoad(from, missed) {
+  async _runLoad(from, oldest) {
     const generation = this._generation;
-    await this._loader?._run(from, missed, () => generation === this._generation);
+    await this._loader?._run(from, oldest, () => generation === this._generation);
   }
   /** Ends the subscription, and begins another one at a position after a delay in ms. */
   _rewind(after, delay) {

@@ -31,10 +31,10 @@ export declare class Loader<Snapshot extends Loaded> {
     _loadedTo: number;
     constructor(_host: LoadHost<Snapshot>, _backoff: Backoff);
     /**
-     * Loads for messages above `from`. `missed`: earlier ones are gone, so a position below is too
-     * old. `isCurrent` reports whether the subscription is still the same.
+     * Loads for messages above `from`. Those up to `oldest` are gone, so a position below is too old.
+     * `isCurrent` reports whether the subscription is still the same.
      */
-    _run(from: number, missed: boolean, isCurrent: () => boolean): Promise<void>;
+    _run(from: number, oldest: number, isCurrent: () => boolean): Promise<void>;
 }
 /** checkPosition throws for a value that cannot be a position. undefined is none. */
 export declare function checkPosition(after: unknown): void;

@@ -195,7 +195,10 @@ export class Channel<
   /** @internal */
   override _missed(gap: Gap): Promise<unknown> | undefined {
     const handled = super._missed(gap);
-    return this._loader ? Promise.resolve(handled).then(() => this._runLoad(gap.id, true)) : handled;
+    if (!this._loader) return handled;
+    // A gap may arrive after a later message. After a reset, the position is of other ids.
+    const from = gap.id < gap.after! ? gap.id : Math.max(gap.id, this.position ?? 0);
+    return Promise.resolve(handled).then(() => this._runLoad(from, gap.id));
   }
 
   private _restartAt(after: number | undefined): void {
@@ -225,12 +228,12 @@ export class Channel<
     if (!this._loader?._due) return;
     this._loader._due = false;
     const from = this._received ?? 0;
-    this._queue._push(() => this._runLoad(from, false));
+    this._queue._push(() => this._runLoad(from, 0));
   }
 
-  private async _runLoad(from: number, missed: boolean): Promise<void> {
+  private async _runLoad(from: number, oldest: number): Promise<void> {
     const generation = this._generation;
-    await this._loader?._run(from, missed, () => generation === this._generation);
+    await this._loader?._run(from, oldest, () => generation === this._generation);
   }
 
   /** Ends the subscription, and begins another one at a position after a delay in ms. */

@@ -40,18 +40,18 @@ export class Loader<Snapshot extends Loaded> {
   ) {}
 
   /**
-   * Loads for messages above `from`. `missed`: earlier ones are gone, so a position below is too
-   * old. `isCurrent` reports whether the subscription is still the same.
+   * Loads for messages above `from`. Those up to `oldest` are gone, so a position below is too old.
+   * `isCurrent` reports whether the subscription is still the same.
    */
-  async _run(from: number, missed: boolean, isCurrent: () => boolean): Promise<void> {
+  async _run(from: number, oldest: number, isCurrent: () => boolean): Promise<void> {
     const host = this._host;
     let snapshot: Snapshot;
     try {
       snapshot = await within(host._timeout, host._load(), "answer of load");
       if (typeof snapshot !== "object" || !snapshot) throw new TypeError("load: it returned no object");
       checkPosition(snapshot.after);
-      if (missed && snapshot.after && snapshot.after < from) {
-        throw new RangeError(`load: the position ${snapshot.after} is before the oldest message, ${from}`);
+      if (snapshot.after && snapshot.after < oldest) {
+        throw new RangeError(`load: the position ${snapshot.after} is before the oldest message, ${oldest}`);
       }
     } catch (error) {
       if (!isCurrent()) return;
@@ -62,8 +62,9 @@ export class Loader<Snapshot extends Loaded> {
     this._backoff._forget();
     const { after = from } = snapshot;
     this._loadedTo = after;
-    if (after < from && !missed) {
-      this._restart(after, 0);
+    const start = Math.max(after, oldest);
+    if (start < from) {
+      this._restart(start, 0);
       this._due = false;
     }
     await host._loaded(snapshot);

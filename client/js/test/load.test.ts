@@ -111,6 +111,38 @@ test("a position from before the gap is too old, and is read again", async () =>
   assert.deepEqual(seen, ["rows", "gap", "new rows", 31]);
 });
 
+test("a gap after a later message: the data has it, or it arrives again", async () => {
+  const { sb, socket, errors } = await connected();
+  const { db, seen } = await start(sb);
+  socket.subscribed({ id: 10 });
+  await settle();
+  socket.receive(message(21), { type: "gap", channel: "c", after: 10, id: 20 }, message(22));
+  await db.answer("rows", 10);
+  await db.answer("rows to 20", 20); // without the change of 21, which the handlers have seen
+  socket.take("unsubscribe");
+  assert.equal(socket.subscribed({ id: 22, recovered: true })["after"], 20);
+  for (const id of [21, 22, 23]) socket.receive(message(id));
+  assert.deepEqual(seen, ["rows", 21, "gap", "rows to 20", 21, 22, 23]);
+  socket.receive(message(26), { type: "gap", channel: "c", after: 23, id: 25 }, message(27));
+  await settle();
+  await db.answer("rows to 26", 26);
+  assert.ok(!socket.types.includes("subscribe"));
+  assert.deepEqual([seen.slice(7), errors], [[26, "gap", "rows to 26", 27], []]);
+});
+
+test("ids that begin again after a reset are not taken for those that were seen", async () => {
+  const { sb, socket } = await connected();
+  const { db, seen } = await start(sb);
+  socket.subscribed({ id: 50 });
+  await settle();
+  await db.answer("rows", 50);
+  socket.receive({ type: "gap", channel: "c", after: 50, id: 3 }, message(4));
+  await settle();
+  await db.answer("rows to 3", 3);
+  assert.ok(!socket.types.includes("unsubscribe"));
+  assert.deepEqual(seen, ["rows", "gap", "rows to 3", 4]);
+});
+
 test("the beginning is the oldest message, also after a gap", async () => {
   const { sb, socket, errors } = await connected();
   const { db, seen } = await start(sb);
