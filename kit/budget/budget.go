@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,11 +54,12 @@ var ErrSpent = errors.New("the budget is spent")
 
 // Charge charges an object that is about to be stored to its owner. fresh reports whether it was
 // not charged before: if it is not stored then, Return must follow. The error is ErrSpent with the
-// code full if the owner has the most objects.
+// code full if the owner has the most objects. Then Charge has looked at no more than maxLook of
+// them, and the next Charge looks at others.
 func (b *Budget) Charge(ctx context.Context, owner, object string) (fresh bool, err error) {
 	got, err := b.charge(ctx, owner, object)
 	if err == nil && got == spent {
-		if err = b.returnEnded(ctx, owner); err == nil {
+		if err = b.returnOldest(ctx, owner); err == nil {
 			got, err = b.charge(ctx, owner, object)
 		}
 	}
@@ -81,7 +83,7 @@ func (b *Budget) charge(ctx context.Context, owner, object string) (outcome, err
 }
 
 // Return returns an object that has ended to the budget of its owner. An object that is not
-// returned is found when the budget is spent.
+// returned is found after the budget is spent.
 func (b *Budget) Return(ctx context.Context, owner, object string) error {
 	if err := b.opts.Store.release(ctx, owner, b.opts.Kind, object); err != nil {
 		return fmt.Errorf("return %s to the budget of a user: %w", b.opts.Kind, err)
@@ -89,16 +91,32 @@ func (b *Budget) Return(ctx context.Context, owner, object string) error {
 	return nil
 }
 
-// returnEnded returns the objects of an owner that have ended. Those that were charged a moment ago
-// may not be stored yet.
-func (b *Budget) returnEnded(ctx context.Context, owner string) error {
-	objects, err := b.opts.Store.charged(ctx, owner, b.opts.Kind, settle)
-	if err != nil || len(objects) == 0 {
+// maxLook is how many objects a call looks at if the budget is spent.
+const maxLook = 100
+
+// returnOldest returns the objects of an owner that have ended, if they are among the oldest. The
+// next call looks at others.
+func (b *Budget) returnOldest(ctx context.Context, owner string) error {
+	objects, err := b.opts.Store.charged(ctx, owner, b.opts.Kind, settle, maxLook)
+	if err != nil {
 		return err
 	}
-	ended, err := b.opts.Ended(ctx, owner, objects)
+	ended, err := b.returnEnded(ctx, owner, objects)
+	if err != nil || len(ended) == len(objects) {
+		return err
+	}
+	left := slices.DeleteFunc(objects, func(object string) bool { return slices.Contains(ended, object) })
+	return b.opts.Store.postpone(ctx, owner, b.opts.Kind, settle, left...)
+}
+
+// returnEnded returns those of the objects of an owner that have ended. They must have been charged
+// before settle: an object that was charged a moment ago may not be stored yet.
+func (b *Budget) returnEnded(ctx context.Context, owner string, objects []string) (ended []string, err error) {
+	if len(objects) > 0 {
+		ended, err = b.opts.Ended(ctx, owner, objects)
+	}
 	if err != nil || len(ended) == 0 {
-		return err
+		return nil, err
 	}
-	return b.opts.Store.release(ctx, owner, b.opts.Kind, ended...)
+	return ended, b.opts.Store.release(ctx, owner, b.opts.Kind, ended...)
 }

@@ -68,7 +68,7 @@ func TestBudget(t *testing.T) {
 		if d, ok := errors.AsType[*wire.DetailedError](err); !ok || d.Err.Code != wire.Full {
 			t.Errorf("the error is %v", err)
 		}
-		objects, err := s.charged(ctx, "amy", "rooms", 0)
+		objects, err := s.charged(ctx, "amy", "rooms", 0, 0)
 		if err != nil || len(objects) != 5 {
 			t.Fatalf("the objects are %v, %v", objects, err)
 		}
@@ -110,6 +110,90 @@ func TestEndedObjectsAreReturned(t *testing.T) {
 		}
 		if slices.Sort(asked); !slices.Equal(asked, []string{"a", "b"}) {
 			t.Errorf("asked for %v", asked)
+		}
+	})
+}
+
+// TestManyObjects checks that a charge looks at few objects of a spent budget and the next one at
+// others, and that what counts or forgets all objects is complete.
+func TestManyObjects(t *testing.T) {
+	const objects = 1000
+	eachStore(t, func(t *testing.T, s Store) {
+		looked := map[string]int{}
+		most := 0
+		gone := ""
+		b := New(Options{Store: s, Kind: "rooms", Most: objects, Ended: func(_ context.Context, _ string, objects []string) (ended []string, err error) {
+			most = max(most, len(objects))
+			for _, id := range objects {
+				if looked[id]++; id == gone {
+					ended = append(ended, id)
+				}
+			}
+			return ended, nil
+		}})
+		charge := func(id string) (spent bool) {
+			_, err := b.Charge(t.Context(), "amy", id)
+			if err != nil && !errors.Is(err, ErrSpent) {
+				t.Fatal(err)
+			}
+			return err != nil
+		}
+		for i := range objects {
+			if charge(fmt.Sprint("r", i)) {
+				t.Fatalf("%d objects were charged", i)
+			}
+		}
+		age(t, s, "amy", "rooms")
+		for range objects / maxLook {
+			if !charge("more") {
+				t.Fatal("one more was charged")
+			}
+		}
+		if most > maxLook || len(looked) != objects {
+			t.Errorf("%d calls looked at %d of %d objects, %d at once", objects/maxLook, len(looked), objects, most)
+		}
+		for gone = range looked { // one that has ended without a return
+			break
+		}
+		calls := 1
+		for ; charge("more") && calls < objects/maxLook; calls++ {
+		}
+		if all, err := b.Objects(t.Context(), "amy"); err != nil || len(all) != objects || !slices.Contains(all, "more") || slices.Contains(all, gone) {
+			t.Errorf("after %d calls %d objects, %v", calls, len(all), err)
+		}
+		age(t, s, "amy", "rooms")
+		gone, most = "more", 0
+		if used, _, err := b.Usage(t.Context(), "amy"); used != objects-1 || err != nil || most > maxLook {
+			t.Errorf("%d are used, %v; %d looked at at once", used, err, most)
+		}
+		if err := b.Forget(t.Context(), "amy"); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := b.Objects(t.Context(), "amy"); len(all) > 0 || err != nil {
+			t.Errorf("after Forget: %d objects, %v", len(all), err)
+		}
+	})
+}
+
+// TestPostpone checks that an object that was looked at does not become older, and not charged
+// again.
+func TestPostpone(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		charge := func(id string) {
+			if _, err := s.charge(t.Context(), "amy", "rooms", id, 10, keep); err != nil {
+				t.Fatal(err)
+			}
+		}
+		charge("old")
+		age(t, s, "amy", "rooms")
+		charge("new")
+		if err := s.postpone(t.Context(), "amy", "rooms", settle, "old", "new", "none"); err != nil {
+			t.Fatal(err)
+		}
+		for age, want := range map[time.Duration][]string{0: {"old", "new"}, settle: {"old"}, 2 * settle: {}} {
+			if got, err := s.charged(t.Context(), "amy", "rooms", age, 0); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%v ago: %v, %v, want %v", age, got, err, want)
+			}
 		}
 	})
 }

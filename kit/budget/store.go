@@ -1,9 +1,11 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +17,11 @@ type Store interface {
 	// charge charges an object, unless the owner has the most objects. It may be charged already. ttl
 	// is how long the record of the owner is kept; 0 means until it is empty.
 	charge(ctx context.Context, owner, kind, object string, most int, ttl time.Duration) (outcome, error)
-	// charged returns the objects that were charged at least age ago.
-	charged(ctx context.Context, owner, kind string, age time.Duration) ([]string, error)
+	// charged returns the objects that were charged at least age ago, the oldest first. most is how
+	// many; 0 means all.
+	charged(ctx context.Context, owner, kind string, age time.Duration, most int) ([]string, error)
+	// postpone makes objects as old as if they had been charged age ago, unless they are newer.
+	postpone(ctx context.Context, owner, kind string, age time.Duration, objects ...string) error
 	// release returns objects to the budget.
 	release(ctx context.Context, owner, kind string, objects ...string) error
 }
@@ -37,9 +42,10 @@ const keep = 30 * 24 * time.Hour
 var luaFiles embed.FS
 
 var (
-	chargeScript  = redispipe.MustScript(luaFiles, "charge")
-	chargedScript = redispipe.MustScript(luaFiles, "charged")
-	releaseScript = redispipe.MustScript(luaFiles, "release")
+	chargeScript   = redispipe.MustScript(luaFiles, "charge")
+	chargedScript  = redispipe.MustScript(luaFiles, "charged")
+	postponeScript = redispipe.MustScript(luaFiles, "postpone")
+	releaseScript  = redispipe.MustScript(luaFiles, "release")
 )
 
 var (
@@ -73,8 +79,8 @@ func (r *Redis) charge(ctx context.Context, owner, kind, object string, most int
 	return outcome(n), nil
 }
 
-func (r *Redis) charged(ctx context.Context, owner, kind string, age time.Duration) ([]string, error) {
-	reply, err := r.eval(ctx, chargedScript, owner, kind, age.Milliseconds())
+func (r *Redis) charged(ctx context.Context, owner, kind string, age time.Duration, most int) ([]string, error) {
+	reply, err := r.eval(ctx, chargedScript, owner, kind, age.Milliseconds(), cmp.Or(most, -1))
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +92,23 @@ func (r *Redis) charged(ctx context.Context, owner, kind string, age time.Durati
 	return objects, nil
 }
 
-func (r *Redis) release(ctx context.Context, owner, kind string, objects ...string) error {
-	args := make([]any, len(objects))
-	for i, object := range objects {
-		args[i] = object
-	}
-	_, err := r.eval(ctx, releaseScript, owner, kind, args...)
+func (r *Redis) postpone(ctx context.Context, owner, kind string, age time.Duration, objects ...string) error {
+	_, err := r.eval(ctx, postponeScript, owner, kind, arguments(objects, age.Milliseconds())...)
 	return err
+}
+
+func (r *Redis) release(ctx context.Context, owner, kind string, objects ...string) error {
+	_, err := r.eval(ctx, releaseScript, owner, kind, arguments(objects)...)
+	return err
+}
+
+// arguments returns the arguments of a script: the first ones, and then the ids of objects.
+func arguments(objects []string, first ...any) []any {
+	args := slices.Grow(first, len(objects))
+	for _, object := range objects {
+		args = append(args, object)
+	}
+	return args
 }
 
 // Memory is a [Store] in this process.
@@ -126,15 +142,32 @@ func (m *Memory) charge(_ context.Context, owner, kind, object string, most int,
 	return added, nil
 }
 
-func (m *Memory) charged(_ context.Context, owner, kind string, age time.Duration) (objects []string, err error) {
+func (m *Memory) charged(_ context.Context, owner, kind string, age time.Duration, most int) (objects []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for object, at := range m.lists[account{owner, kind}] {
+	list := m.lists[account{owner, kind}]
+	for object, at := range list {
 		if time.Since(at) >= age {
 			objects = append(objects, object)
 		}
 	}
+	slices.SortFunc(objects, func(a, b string) int { return list[a].Compare(list[b]) })
+	if most > 0 && len(objects) > most {
+		objects = objects[:most]
+	}
 	return objects, nil
+}
+
+func (m *Memory) postpone(_ context.Context, owner, kind string, age time.Duration, objects ...string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list, then := m.lists[account{owner, kind}], time.Now().Add(-age)
+	for _, object := range objects {
+		if at, charged := list[object]; charged && at.Before(then) {
+			list[object] = then
+		}
+	}
+	return nil
 }
 
 func (m *Memory) release(_ context.Context, owner, kind string, objects ...string) error {
