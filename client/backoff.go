@@ -6,9 +6,11 @@ import (
 	"time"
 )
 
-// backoff draws delays uniformly from min to the time for which something has failed, up to max
-// ("full jitter", with a floor). The first delays are drawn up to first: all clients of a dead
-// instance fail in the same millisecond, and the first delay already spreads them.
+// backoff draws delays uniformly from min to an upper bound ("full jitter", with a floor). The bound
+// is first at the beginning: all clients of a dead instance fail in the same millisecond, and the
+// first delay already spreads them. Then it is the time for which something has failed, up to five
+// times first, and later a third of that time, up to max. So outages of seconds in a row do not add
+// up to long delays.
 type backoff struct {
 	min, first, max time.Duration
 	since           time.Time // when the failures began; zero means that there are none
@@ -33,7 +35,7 @@ func (b *backoff) next() time.Duration {
 	if b.since.IsZero() {
 		b.since = time.Now()
 	}
-	most := min(max(b.age(), b.first), b.max)
+	most := min(max(b.first, min(b.age(), 5*b.first), b.age()/3), b.max)
 	return b.min + rand.N(max(0, most-b.min)+1)
 }
 

@@ -6,25 +6,48 @@ import (
 	"time"
 )
 
-// TestBackoffBounds draws delays while something fails: up to the time for which it has failed.
+// TestBackoffBounds draws delays while something fails: up to the time for which it has failed, and
+// later up to a third of it.
 func TestBackoffBounds(t *testing.T) {
-	for _, tc := range []struct{ min, first, max time.Duration }{
-		{200 * time.Millisecond, 800 * time.Millisecond, 20 * time.Second},
-		{time.Second, 4 * time.Second, time.Second},
-		{1, 4, 1 << 62},
+	for _, tc := range []struct{ failing, least, most time.Duration }{
+		{0, 500 * time.Millisecond, 800 * time.Millisecond},
+		{time.Second, 800 * time.Millisecond, time.Second},
+		{4 * time.Second, 3 * time.Second, 4 * time.Second},
+		{12 * time.Second, 3 * time.Second, 4 * time.Second},
+		{18 * time.Second, 5 * time.Second, 6 * time.Second},
+		{time.Minute, 17 * time.Second, 20 * time.Second},
+		{time.Hour, 17 * time.Second, 20 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
+			b := newBackoff(Options{}.withDefaults(), 1)
+			b.next()
+			pause(t.Context(), tc.failing)
+			low, high := time.Hour, time.Duration(0)
+			for range 1000 {
+				d := b.next()
+				low, high = min(low, d), max(high, d)
+			}
+			if low < b.min || low > 2*b.min+tc.least/10 || high < tc.least || high > tc.most {
+				t.Errorf("after %s the delays are from %s to %s, want up to %s", tc.failing, low, high, tc.most)
+			}
+		})
+	}
+}
+
+// TestBackoffOptions: no bound and no overflow goes beyond the options.
+func TestBackoffOptions(t *testing.T) {
+	for _, o := range []Options{
+		{BackoffMin: time.Second, BackoffMax: time.Second},
+		{BackoffMin: 1, BackoffMax: 1 << 62},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBackoff(o, 3)
 			for range 200 {
-				b := backoff{min: tc.min, first: tc.first, max: tc.max}
-				began := time.Now()
-				for i := range 20 {
-					age := time.Since(began)
-					d := b.next()
-					if ceiling := max(tc.min, min(max(age, tc.first), tc.max)); d < tc.min || d > ceiling {
-						t.Fatalf("delay %d of %s..%s after %s is %s, want at most %s", i, tc.min, tc.max, age, d, ceiling)
-					}
-					pause(t.Context(), d)
+				d := b.next()
+				if d < o.BackoffMin || d > o.BackoffMax {
+					t.Fatalf("%s is not in %s..%s", d, o.BackoffMin, o.BackoffMax)
 				}
+				pause(t.Context(), d)
 			}
 		})
 	}

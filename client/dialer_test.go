@@ -211,7 +211,8 @@ func TestRefusedURLsAreLeftAtOnce(t *testing.T) {
 }
 
 // TestOutagesDoNotAddUp: after an outage of seconds the client is back within its length, however
-// many there were. A broker that ends connections at once is tried less and less often.
+// many there were, also with one URL and a second between them. A broker that ends connections at
+// once is tried less and less often.
 func TestOutagesDoNotAddUp(t *testing.T) {
 	for _, kind := range []string{refuses, unreachable} {
 		inNetwork(t, []string{up, up, up}, func(n *network) {
@@ -226,6 +227,24 @@ func TestOutagesDoNotAddUp(t *testing.T) {
 				}
 			}
 		})
+	}
+	var waits []time.Duration
+	for range 100 {
+		inNetwork(t, []string{up}, func(n *network) {
+			n.connected(1)
+			for i, outage := range []time.Duration{2500, 4600, 3400, 5700} {
+				pause(n.Context(), time.Second)
+				n.set(refuses)
+				pause(n.Context(), outage*time.Millisecond)
+				n.set(up)
+				took, _ := n.connected(i + 2)
+				waits = append(waits, took)
+			}
+		})
+	}
+	slices.Sort(waits)
+	if p50, p99 := waits[len(waits)/2], waits[len(waits)*99/100]; p50 > 2*time.Second || p99 > 8*time.Second {
+		t.Errorf("back after %s at p50, %s at p99", p50, p99)
 	}
 	inNetwork(t, []string{ends, ends, ends}, func(n *network) {
 		pause(n.Context(), 10*time.Minute)

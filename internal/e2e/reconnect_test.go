@@ -25,8 +25,8 @@ var (
 //
 //	go test ./internal/e2e -run '^$' -bench Reconnect -benchtime 1x
 //
-// All clients have the URLs of three brokers behind proxies. SDK is the JavaScript module to
-// measure.
+// All clients have the URLs of three brokers behind proxies, or of one. SDK is the JavaScript module
+// to measure.
 func BenchmarkReconnect(b *testing.B) {
 	for _, program := range []struct {
 		name  string
@@ -37,12 +37,12 @@ func BenchmarkReconnect(b *testing.B) {
 		{"Go", startReconnectingGo, "/ws"},
 	} {
 		for name, run := range map[string]func(*reconnects){
-			"refused": func(r *reconnects) { r.flap(linkRefuses) },
-			"silent":  func(r *reconnects) { r.flap(linkSilent) },
+			"refused": func(r *reconnects) { r.flap(linkRefuses, 4*time.Second) },
+			"silent":  func(r *reconnects) { r.flap(linkSilent, 4*time.Second) },
 		} {
 			b.Run(program.name+"/"+name, func(b *testing.B) {
 				for b.Loop() {
-					r := startReconnects(b)
+					r := startReconnects(b, 3)
 					stop := program.start(r.ctx, b, r, r.urls(program.name))
 					r.awaitAll("first")
 					r.sleep(4 * time.Second)
@@ -54,7 +54,7 @@ func BenchmarkReconnect(b *testing.B) {
 		}
 		b.Run(program.name+"/two of three silent", func(b *testing.B) {
 			for b.Loop() {
-				r := startReconnects(b)
+				r := startReconnects(b, 3)
 				for _, p := range r.proxies[1:] {
 					p.set(linkSilent)
 				}
@@ -64,11 +64,30 @@ func BenchmarkReconnect(b *testing.B) {
 				r.sleep(4 * time.Second)
 				for range 3 {
 					r.outage(3*time.Second, func() { r.proxies[0].set(linkRefuses) }, func() { r.proxies[0].set(linkUp) })
+					r.sleep(4 * time.Second)
 				}
 				stop()
 				r.report(b)
 			}
 		})
+		for name, run := range map[string]func(*reconnects){
+			// The next outage begins a second after the last client is back.
+			"one URL": func(r *reconnects) { r.flap(linkRefuses, time.Second) },
+			// The next outage begins a second after the one before. The waits are those after the last.
+			"one URL, a second of network": (*reconnects).flicker,
+		} {
+			b.Run(program.name+"/"+name, func(b *testing.B) {
+				for b.Loop() {
+					r := startReconnects(b, 1)
+					stop := program.start(r.ctx, b, r, r.urls(program.name))
+					r.awaitAll("first")
+					r.sleep(4 * time.Second)
+					run(r)
+					stop()
+					r.report(b)
+				}
+			})
+		}
 	}
 }
 
@@ -90,11 +109,12 @@ type reconnects struct {
 	tried float64         // attempts in a second of an outage
 }
 
-func startReconnects(b *testing.B) *reconnects {
+// startReconnects starts brokers, each behind a proxy.
+func startReconnects(b *testing.B, brokers int) *reconnects {
 	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
 	b.Cleanup(cancel)
 	r := &reconnects{b: b, ctx: ctx, up: map[int]bool{}, upAt: map[int]time.Time{}, changed: make(chan struct{}, 1), began: time.Now()}
-	for _, broker := range deploy(ctx, b, 3).brokers {
+	for _, broker := range deploy(ctx, b, brokers).brokers {
 		address := broker.http
 		if *reconnectScheme == "tcp" {
 			address = broker.tcp
@@ -176,18 +196,38 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[int(float64(len(sorted)-1)*q)]
 }
 
-// flap makes four outages of all proxies, with some seconds between them.
-func (r *reconnects) flap(s linkState) {
-	setAll := func(s linkState) func() {
-		return func() {
-			for _, p := range r.proxies {
-				p.set(s)
-			}
+// outages are the lengths of those of flap and flicker.
+var outages = []time.Duration{2500 * time.Millisecond, 4600 * time.Millisecond, 3400 * time.Millisecond, 5700 * time.Millisecond}
+
+// setAll returns a function that changes the state of all proxies.
+func (r *reconnects) setAll(s linkState) func() {
+	return func() {
+		for _, p := range r.proxies {
+			p.set(s)
 		}
 	}
-	for _, d := range []time.Duration{2500, 4600, 3400, 5700} {
-		r.outage(d*time.Millisecond, setAll(s), setAll(linkUp))
+}
+
+// flap makes four outages of all proxies, with a pause after all clients are back.
+func (r *reconnects) flap(s linkState, between time.Duration) {
+	for _, d := range outages {
+		r.outage(d, r.setAll(s), r.setAll(linkUp))
+		r.sleep(between)
 	}
+}
+
+// flicker makes four outages of all proxies, with a second between them. It waits for the clients
+// after the last one.
+func (r *reconnects) flicker() {
+	refuse, up := r.setAll(linkRefuses), r.setAll(linkUp)
+	last := len(outages) - 1
+	for _, d := range outages[:last] {
+		refuse()
+		r.sleep(d)
+		up()
+		r.sleep(time.Second)
+	}
+	r.outage(outages[last], refuse, up)
 }
 
 // outage makes one outage, and waits until all clients are back.
@@ -224,7 +264,6 @@ func (r *reconnects) outage(d time.Duration, begin, end func()) {
 	}
 	r.tried = max(r.tried, float64(tried)/d.Seconds())
 	r.b.Logf("               %d attempts during the outage; connects in each 100 ms after it: %v", tried, ticks)
-	r.sleep(4 * time.Second)
 }
 
 func (r *reconnects) report(b *testing.B) {

@@ -159,11 +159,15 @@ test("outages of seconds do not add up, connections of moments do", async () => 
     [60_000, 700, 800], // the first outage
     [5000, 700, 800], // five good seconds make up for an outage of one
     [5000, 700, 800],
-    [0, 700, 2000], // a broker that ends each connection
-    [0, 1400, 4000],
-    [0, 2900, 8000],
-    [0, 5900, 16_000],
-    [0, 11_900, 20_000],
+    [0, 700, 800], // a broker that ends each connection
+    [0, 1500, 1600],
+    [0, 3100, 3200],
+    [0, 3900, 4000],
+    [0, 3900, 4000],
+    [0, 4700, 4800],
+    [0, 6300, 6500],
+    [0, 8400, 8600],
+    [0, 11_200, 11_400],
     [60_000, 700, 800], // a good minute
   ] as const) {
     last().connect();
@@ -173,6 +177,28 @@ test("outages of seconds do not add up, connections of moments do", async () => 
     assert.ok(retryIn >= least && retryIn <= most, `${uptime} ms of uptime, then ${retryIn}`);
     await pass(retryIn, 20_000);
   }
+  await sb.close();
+});
+
+test("after outages with a second of network between them, the delays are short, and grow only in a long one", async () => {
+  mock.method(Math, "random", () => 0.999);
+  const { sb, ends } = await start("ws://a/ws");
+  for (const outage of [2500, 4600, 3400, 5700]) {
+    last().connect();
+    await pass(1000, 1000);
+    last().end();
+    for (let left = outage; left > 0;) {
+      const { retryIn } = ends.at(-1)!;
+      assert.ok(retryIn <= 8000, `${retryIn} ms`);
+      await pass(retryIn, 1000);
+      if ((left -= retryIn) > 0) last().end();
+    }
+  }
+  for (let gone = 0; gone < 60_000; gone += ends.at(-1)!.retryIn) {
+    last().end();
+    await pass(ends.at(-1)!.retryIn, 1000);
+  }
+  assert.ok(ends.at(-1)!.retryIn > 19_000);
   await sb.close();
 });
 

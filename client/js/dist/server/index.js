@@ -126,7 +126,7 @@ var Backoff = class {
   /** The delay in ms after another failure. */
   _next() {
     this._since ??= now();
-    const most = Math.min(Math.max(this._age, this._first), this._max);
+    const most = Math.min(Math.max(this._first, Math.min(this._age, 5 * this._first), this._age / 3), this._max);
     return this._min + Math.random() * Math.max(0, most - this._min);
   }
   /** Forgets `ms` of the time for which it has failed. Returns whether nothing is left. */
