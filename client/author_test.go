@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"switchboard/client"
+	"switchboard/kit/kittest"
 )
 
 // startAuthor is startDevice for a client that shows authors.
@@ -18,8 +19,7 @@ func startAuthor(t *testing.T, url, name string) *device {
 // TestAuthorsWithABroker checks that a message has its author, live and in the history, and that a
 // client does not receive what it publishes without an echo.
 func TestAuthorsWithABroker(t *testing.T) {
-	url, stop := startBroker()
-	defer stop()
+	url := kittest.NewMemory().Start(t, nil).URL()
 	amy, bob := startAuthor(t, url, "amy"), startAuthor(t, url, "bob")
 	for _, options := range [][]client.Clause{nil, {client.NoEcho(), client.Key("once")}} {
 		if _, err := amy.Publish(t.Context(), "room:1", 1, options...); err != nil {

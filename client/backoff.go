@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// backoff draws delays uniformly from min to an upper bound ("full jitter", with a floor). The bound
-// is first at the beginning: all clients of a dead instance fail in the same millisecond, and the
+// backoff draws delays uniformly from min to a bound ("full jitter", with a floor). The bound is
+// first at the beginning: all clients of a dead instance fail in the same millisecond, and the
 // first delay already spreads them. Then it is the time for which something has failed, up to five
 // times first, and later a third of that time, up to max. So outages of seconds in a row do not add
 // up to long delays.

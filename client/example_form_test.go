@@ -8,6 +8,7 @@ import (
 	"log"
 
 	"switchboard/client"
+	"switchboard/kit/kittest"
 )
 
 // editor is one person who edits the form in the channel form:7.
@@ -85,8 +86,9 @@ func (e *editor) next() {
 func ExampleClient_Update() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	url, closeBroker := startBroker()
+	b, closeBroker := kittest.NewMemory().Run(nil)
 	defer closeBroker()
+	url := b.URL()
 
 	amy := open(ctx, url, "amy")
 	amy.save(ctx, "title", "Plan", 0, nil)

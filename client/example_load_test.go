@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log"
 	"maps"
-	"strings"
 	"sync"
 
 	"switchboard/client"
 	"switchboard/client/backend"
+	"switchboard/kit/kittest"
 )
 
 // table stands for a table of a database.
@@ -40,11 +40,11 @@ func (t *table) change(ctx context.Context, name string, price int) error {
 
 // The rows of a database, and then each change of them.
 func ExampleSubscribeOptions_load() {
-	url, stop := startBroker()
+	b, stop := kittest.NewMemory().Run(nil)
 	defer stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	broker, err := backend.New(backend.Options{URLs: []string{strings.Replace(strings.TrimSuffix(url, "/ws"), "ws", "http", 1)}})
+	broker, err := backend.New(backend.Options{URLs: []string{"http://" + b.HTTP}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func ExampleSubscribeOptions_load() {
 	var shown map[string]int // only callbacks use it
 	shows := make(chan string)
 	c, err := client.New(client.Options{
-		URLs: []string{url},
+		URLs: []string{b.URL()},
 		OnMessage: func(m client.Message) {
 			if err := json.Unmarshal(m.Data, &shown); err != nil { // changes the rows that it names
 				log.Print(err)

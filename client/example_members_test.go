@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"switchboard/client"
+	"switchboard/kit/kittest"
 )
 
 // others keeps the other clients of a channel. It is a set, because the first event about a client
@@ -92,13 +93,13 @@ func (o *others) await(names ...string) {
 
 // The members of a channel: a client subscribes, reads the pages, and applies the events.
 func ExampleClient_Members() {
-	url, stop := startBroker()
+	b, stop := kittest.NewMemory().Run(nil)
 	defer stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	seen := newOthers("alice")
 	connect := func(name string, onPresence func(client.Presence)) *client.Client {
-		c, err := client.New(client.Options{URLs: []string{url}, Client: name, OnPresence: onPresence})
+		c, err := client.New(client.Options{URLs: []string{b.URL()}, Client: name, OnPresence: onPresence})
 		if err != nil {
 			log.Fatal(err)
 		}

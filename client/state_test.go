@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"switchboard/client"
+	"switchboard/kit/kittest"
 )
 
 // These tests run clients with a broker in memory.
@@ -184,8 +185,7 @@ func messageText(m client.Message) string {
 }
 
 func TestStateWithABroker(t *testing.T) {
-	url, stop := startBroker()
-	defer stop()
+	url := kittest.NewMemory().Start(t, nil).URL()
 	amy, bob := startDevice(t, url, "amy"), startDevice(t, url, "bob")
 	amy.want("fields")
 	bob.want("fields")
@@ -225,8 +225,7 @@ func TestStateWithABroker(t *testing.T) {
 }
 
 func TestStateOverAReconnect(t *testing.T) {
-	url, stop := startBroker()
-	defer stop()
+	url := kittest.NewMemory().Start(t, nil).URL()
 	p, proxyURL := startProxy(t, url)
 	amy, bob := startDevice(t, url, "amy"), startDevice(t, proxyURL, "bob")
 	amy.want("fields")
@@ -254,8 +253,7 @@ func TestStateOverAReconnect(t *testing.T) {
 }
 
 func TestHereWithABroker(t *testing.T) {
-	url, stop := startBroker()
-	defer stop()
+	url := kittest.NewMemory().Start(t, nil).URL()
 	amy, bob := startDevice(t, url, "amy"), startDevice(t, url, "bob")
 	amy.want("fields")
 	bob.want("fields")

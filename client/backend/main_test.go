@@ -8,46 +8,19 @@ import (
 	"switchboard/client"
 	"switchboard/client/backend"
 	"switchboard/internal/await"
-	"switchboard/queue"
-	"switchboard/registry"
+	"switchboard/kit/kittest"
 )
 
 // start runs a broker in memory until the end of the test, and returns a Client for it, and its
 // address.
 func start(t *testing.T, options ...func(*broker.Options)) (*backend.Client, string) {
 	t.Helper()
-	members := registry.NewMemory(registry.Options{})
-	o := broker.Options{
-		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "off"},
-		Store: broker.StoreOptions{
-			Registry: members,
-			Queue: queue.NewMemory(queue.Options{}, func(channel string) []string {
-				servers, _ := members.ChannelServers(context.Background(), channel) // a memory registry returns no errors
-				return servers
-			}),
-		},
-	}
-	for _, set := range options {
-		set(&o)
-	}
-	b, err := broker.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
+	b := kittest.NewMemory().Start(t, func(o *broker.Options) {
+		for _, set := range options {
+			set(o)
 		}
 	})
-	addrs, err := b.Addrs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newClient(t, "http://"+addrs.HTTP), addrs.HTTP
+	return newClient(t, "http://"+b.HTTP), b.HTTP
 }
 
 func newClient(t *testing.T, urls ...string) *backend.Client {

@@ -25,8 +25,8 @@ var (
 //
 //	go test ./internal/e2e -run '^$' -bench Reconnect -benchtime 1x
 //
-// All clients have the URLs of three brokers behind proxies, or of one. SDK is the JavaScript module
-// to measure.
+// All clients have the URLs of three brokers behind proxies, or of one. SDK, in the environment, is
+// the JavaScript module to measure.
 func BenchmarkReconnect(b *testing.B) {
 	for _, program := range []struct {
 		name  string

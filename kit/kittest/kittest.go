@@ -3,6 +3,7 @@ package kittest
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -77,7 +78,11 @@ type Broker struct {
 	broker.Addrs
 
 	cancel context.CancelFunc
+	done   chan error // receives the result of Run
 }
+
+// URL returns the URL for clients over WebSocket.
+func (b *Broker) URL() string { return "ws://" + b.HTTP + "/ws" }
 
 // Stop begins the shutdown of the broker, which closes its connections.
 func (b *Broker) Stop() { b.cancel() }
@@ -125,6 +130,20 @@ func Each(t *testing.T, n int, options func(*broker.Options), test func(*testing
 // start runs a broker until the test ends.
 func start(t testing.TB, store broker.StoreOptions, options func(*broker.Options)) *Broker {
 	t.Helper()
+	b, err := run(store, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.stopAndWait(); err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+	return b
+}
+
+// run runs a broker, and returns when it listens.
+func run(store broker.StoreOptions, options func(*broker.Options)) (*Broker, error) {
 	o := broker.Options{
 		Name:   "b",
 		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "127.0.0.1:0"},
@@ -137,24 +156,25 @@ func start(t testing.TB, store broker.StoreOptions, options func(*broker.Options
 	}
 	b, err := broker.New(o)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run returned %v", err)
-		}
-	})
-	addrsCtx, cancelAddrs := context.WithTimeout(t.Context(), Timeout)
+	addrsCtx, cancelAddrs := context.WithTimeout(ctx, Timeout)
 	defer cancelAddrs()
 	addrs, err := b.Addrs(addrsCtx)
 	if err != nil {
-		t.Fatal(err)
+		cancel()
+		return nil, errors.Join(err, <-done)
 	}
-	return &Broker{b, addrs, cancel}
+	return &Broker{b, addrs, cancel, done}, nil
+}
+
+// stopAndWait ends the broker. It returns the result of its Run.
+func (b *Broker) stopAndWait() error {
+	b.cancel()
+	return <-b.done
 }
 
 // awaitReady waits until /readyz answers with 200.

@@ -93,14 +93,33 @@ func (s Store) Budgets() budget.Store {
 // options of the broker; nil changes nothing.
 func (s Store) Start(t testing.TB, options func(*broker.Options)) *Broker {
 	t.Helper()
-	b := start(t, s.StoreOptions, func(o *broker.Options) {
+	b := start(t, s.StoreOptions, beat(options))
+	b.awaitReady(t)
+	return b
+}
+
+// Run runs a broker for an example or a TestMain, which have no [testing.TB]. It returns when the
+// broker listens. stop ends the broker. Both panic if it fails.
+func (s Store) Run(options func(*broker.Options)) (b *Broker, stop func()) {
+	b, err := run(s.StoreOptions, beat(options))
+	if err != nil {
+		panic(err)
+	}
+	return b, func() {
+		if err := b.stopAndWait(); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// beat returns options of a broker that beats as often as [Lease] needs.
+func beat(options func(*broker.Options)) func(*broker.Options) {
+	return func(o *broker.Options) {
 		o.Timing.Beat = Lease / 5
 		if options != nil {
 			options(o)
 		}
-	})
-	b.awaitReady(t)
-	return b
+	}
 }
 
 // With returns options of a broker with an extension.
