@@ -75,7 +75,7 @@ var mayImport = map[string][]string{
 	"broker/namespace":      {"internal/state", "internal/wire"},
 	"broker/fields":         {"internal/payload", "internal/state", "internal/wire", "broker/namespace"},
 	"broker/auth":           {"internal/payload", "internal/backend", "internal/wire", "broker/namespace"},
-	"broker/limit":          {},
+	"broker/limit":          {"registry"},
 	"broker/transport":      {"internal/linger", "internal/proxyproto", "internal/wire", "broker/dialect", "broker/limit", "broker/loop"},
 	"broker/hub":            {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
 	"broker/snapshot":       {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/hub", "broker/work"},

@@ -164,9 +164,10 @@ type LimitOptions struct {
 	// ByteRate is the maximum number of bytes a second from a connection. Zero means unlimited.
 	ByteRate int
 	// NewChannels is the maximum number of channels a minute that the clients of one user, or those
-	// without a user at one address, may create on this server. Zero means unlimited.
+	// without a user at one address, may create on all servers by publishes, or on this one by
+	// subscribes. Zero means unlimited.
 	NewChannels int
-	// UserStored is the maximum number of bytes an hour that they may store on this server. Zero means
+	// UserStored is the maximum number of bytes an hour that they may store on all servers. Zero means
 	// unlimited.
 	UserStored int
 	// PushRate is the maximum number of pushes a second with one API key; each target counts. Zero

@@ -142,6 +142,9 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 			Refused:   b.metrics.refused,
 		},
 	}
+	if o.Store.Shared {
+		s.Ledger = o.Store.Registry
+	}
 	if !o.Access.Tokens.Open() {
 		s.Access.Verify = b.verify
 	}

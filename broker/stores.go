@@ -6,6 +6,7 @@ import (
 	"switchboard/broker/api"
 	"switchboard/broker/delivery"
 	"switchboard/broker/hub"
+	"switchboard/broker/limit"
 	"switchboard/broker/member"
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
@@ -21,6 +22,7 @@ type Registry interface {
 	hub.Registry
 	presence.Store
 	session.Registry
+	limit.Ledger
 	Died(ctx context.Context) ([]registry.Death, error)
 	Revoke(ctx context.Context, v registry.Revocation) (registry.Revoked, error)
 }

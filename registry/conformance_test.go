@@ -57,6 +57,8 @@ func TestConformance(t *testing.T) {
 		{"a revocation ends", testRevokedExpires},
 		{"a revocation and a bind at the same time", testRevokeRace},
 		{"servers read what was revoked", testRevokedSince},
+		{"servers share what a sender has spent", testSpend},
+		{"servers spend at the same time", testSpendAtOnce},
 	} {
 		t.Run(c.name, func(t *testing.T) { eachStore(t, c.test) })
 	}

@@ -22,6 +22,11 @@
 //	u_r_{user}:<client>      STRING  the same for one client          Options.RevokedTTL
 //	u_revoked                ZSET    users whose tokens were revoked  revokedListTTL after the
 //	                                 lately, by a growing number      last revocation
+//	sb_{user}                HASH    bytes, channels: when the        the time until the later of
+//	                                 user's budgets are full again,   the two
+//	                                 Unix us
+//	sb_a_{address}           HASH    the same for clients without     the same
+//	                                 a user
 //	ch_list                  SET     channels that have servers       UnbindChannel, PruneChannel
 //	ch_{channel}             SET     servers with a subscriber        UnbindChannel
 //	ch_p_{channel}:<server>  HASH    <ms>:<generation>:<json> by      UnbindChannel, ChangePresence

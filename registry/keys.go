@@ -40,6 +40,15 @@ func (p keys) revoked(user, client string) string {
 // is about the time in ms. Written like revoked, and read by all servers.
 func (p keys) revokedList() string { return string(p) + "u_revoked" }
 
+// spent is a HASH with a TTL: when the budgets of a user, or of an address, are full again, Unix
+// us. Written by all servers.
+func (p keys) spent(user, address string) string {
+	if user != "" {
+		return string(p) + "sb_{" + user + "}"
+	}
+	return string(p) + "sb_a_{" + address + "}"
+}
+
 // channelList is a SET of channels. Bind and unbind maintain it, the janitor corrects it.
 func (p keys) channelList() string { return string(p) + "ch_list" }
 

@@ -29,6 +29,7 @@ type store struct {
 	loseTombstone func(server string)
 	loseUser      func(user string)
 	loseRevoked   func(user string) // for all clients
+	ageSpent      func(t *testing.T, user string, by time.Duration)
 }
 
 // eachStore runs a test over every implementation.
@@ -45,7 +46,8 @@ func memoryStore() store {
 	advance := func(d time.Duration) func(string) {
 		return func(string) { now = now.Add(d) }
 	}
-	return store{m, advance(m.opts.Lease), advance(m.opts.TombstoneTTL), advance(m.opts.UserTTL), advance(m.opts.RevokedTTL)}
+	return store{m, advance(m.opts.Lease), advance(m.opts.TombstoneTTL), advance(m.opts.UserTTL), advance(m.opts.RevokedTTL),
+		func(_ *testing.T, _ string, by time.Duration) { now = now.Add(by) }}
 }
 
 // redisStore expires a key by deleting it.
@@ -59,7 +61,18 @@ func redisStore(t *testing.T, client redis.UniversalClient) store {
 		}
 	}
 	return store{r, deleting(r.keys.lease), deleting(r.keys.tombstone), deleting(r.keys.user),
-		deleting(func(user string) string { return r.keys.revoked(user, "") })}
+		deleting(func(user string) string { return r.keys.revoked(user, "") }),
+		func(t *testing.T, user string, by time.Duration) {
+			key, later := r.keys.spent(user, ""), time.Duration(0)
+			for _, field := range []string{"bytes", "channels"} {
+				full, err := client.HIncrBy(t.Context(), key, field, -by.Microseconds()).Result()
+				ok(t, err)
+				later = max(later, time.Until(time.UnixMicro(full).Add(by)))
+			}
+			if ttl := client.PTTL(t.Context(), key).Val(); ttl > later+time.Minute || ttl < later-time.Minute {
+				t.Errorf("the TTL is %v, want %v", ttl, later)
+			}
+		}}
 }
 
 // newRedis returns a registry with its own prefix.

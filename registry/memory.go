@@ -24,6 +24,7 @@ type Memory struct {
 	version      int64 // of the last changed roster
 	users        map[string]*user
 	revoked      map[tokensOf]revocation
+	spent        map[sender]spent
 }
 
 // lease is a server's description and the time when the lease ends.
@@ -52,6 +53,7 @@ func NewMemory(opts Options) *Memory {
 		rosters:      map[rosterKey]*roster{},
 		users:        map[string]*user{},
 		revoked:      map[tokensOf]revocation{},
+		spent:        map[sender]spent{},
 	}
 }
 

@@ -25,6 +25,7 @@ var (
 	bindUserScript       = redispipe.MustScript(luaFiles, "bind_user", "revoked")
 	releaseUserScript    = redispipe.MustScript(luaFiles, "release_user")
 	revokeScript         = redispipe.MustScript(luaFiles, "revoke")
+	spendScript          = redispipe.MustScript(luaFiles, "spend")
 	listRevokedScript    = redispipe.MustScript(luaFiles, "list_revoked")
 	checkTokenScript     = redispipe.MustScript(luaFiles, "check_token", "revoked")
 	forgetUserScript     = redispipe.MustScript(luaFiles, "forget_user")
@@ -44,6 +45,7 @@ type Redis struct {
 	checkTokens   *redispipe.BatchScript
 	revoke        *redispipe.BatchScript
 	revokeDurably *redispipe.BatchScript
+	spend         *redispipe.BatchScript
 }
 
 // NewRedis returns a registry over pipe. opts must be valid, see [Options.Validate].
@@ -57,6 +59,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 		Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline},
 	}
 	r.checkTokens = &redispipe.BatchScript{Script: checkTokenScript}
+	r.spend = &redispipe.BatchScript{Script: spendScript}
 	r.revoke = &redispipe.BatchScript{Script: revokeScript, Shared: []any{r.opts.RevokedTTL.Milliseconds()}}
 	durable := *r.revoke
 	durable.Durable = true

@@ -47,6 +47,14 @@ func PerSecond(n int) Rate {
 	return New(float64(n), defaultBurstSeconds*n)
 }
 
+// part returns one of n parts of the burst, at least a token. Without a limit it is endless.
+func (r Rate) part(n int) int {
+	if r.None() {
+		return math.MaxInt
+	}
+	return max(1, int(float64(r.window)/r.interval)/n)
+}
+
 // None reports whether there is no limit.
 func (r Rate) None() bool { return r.interval == 0 }
 
@@ -85,6 +93,23 @@ func (b *Bucket) Take(r Rate, n int, now time.Duration) (wait time.Duration) {
 
 // give returns n tokens of an earlier Take that were not used.
 func (b *Bucket) give(r Rate, n int) { *b -= Bucket(r.cost(n)) }
+
+// raise sets what a bucket owes to that of all servers and what n more tokens cost, if that is
+// more. full is the time at which the bucket of all servers is full again.
+func (b *Bucket) raise(r Rate, full time.Duration, n int) {
+	if !r.None() {
+		*b = max(*b, Bucket(int64(full)+r.cost(n)))
+	}
+}
+
+// overdrawn returns how long a bucket owes more than its burst, 0 if it does not. Takes of one
+// token never overdraw it, but raise does.
+func (b Bucket) overdrawn(r Rate, now time.Duration) time.Duration {
+	if r.None() {
+		return 0
+	}
+	return max(0, time.Duration(int64(b)-int64(now)-r.window))
+}
 
 // Full reports whether the bucket is full, like a new one.
 func (b Bucket) Full(now time.Duration) bool { return int64(b) <= int64(now) }

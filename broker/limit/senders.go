@@ -1,11 +1,14 @@
 package limit
 
 import (
+	"context"
 	"hash/maphash"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"switchboard/registry"
 )
 
 // senderShards is the number of locks of Senders.
@@ -50,10 +53,14 @@ type SenderRates struct {
 // operations, except in Expire. A nil Senders has no limits.
 type Senders struct {
 	rates  SenderRates
+	ledger Ledger  // nil if this is the only server
+	step   amounts // what a sender may use here before it is reported
 	epoch  time.Time
 	seed   maphash.Seed
 	shards [senderShards]senderShard
 	next   atomic.Uint32 // the shard of the next Expire
+
+	pausedUntil atomic.Int64 // when the next report may be sent, in ns since epoch
 }
 
 type senderShard struct {
@@ -63,14 +70,18 @@ type senderShard struct {
 }
 
 // senderUse is what a sender has used of its rates.
-type senderUse struct{ channels, bytes Bucket }
+type senderUse struct {
+	channels, bytes Bucket
+	unreported      amounts // stored here since the last report to the ledger
+}
 
-// NewSenders returns nil if there are no rates.
-func NewSenders(r SenderRates) *Senders {
+// NewSenders returns nil if there are no rates. The ledger adds up what senders store on all
+// servers, nil for none.
+func NewSenders(r SenderRates, ledger Ledger) *Senders {
 	if r.Channels.None() && r.Bytes.None() {
 		return nil
 	}
-	s := &Senders{rates: r, epoch: time.Now(), seed: maphash.MakeSeed()}
+	s := &Senders{rates: r, ledger: ledger, step: r.steps(), epoch: time.Now(), seed: maphash.MakeSeed()}
 	for i := range s.shards {
 		s.shards[i].entries = map[Sender]senderUse{}
 	}
@@ -105,8 +116,8 @@ type Reservation struct {
 // Reserve takes the bytes of a publish, and a channel if there is one: only the store knows whether
 // the publish creates a channel. With paid, the sender has taken the channel by a subscribe. Settle
 // must follow, unless wait is above 0: then the sender has stored too much, and may publish after
-// wait.
-func (s *Senders) Reserve(sender Sender, bytes int, paid bool) (r Reservation, wait time.Duration) {
+// wait. Reserve calls the ledger if the sender has stored a step since the last call.
+func (s *Senders) Reserve(ctx context.Context, sender Sender, bytes int, paid bool) (r Reservation, wait time.Duration) {
 	if s == nil {
 		return Reservation{}, 0
 	}
@@ -115,13 +126,20 @@ func (s *Senders) Reserve(sender Sender, bytes int, paid bool) (r Reservation, w
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	use := sh.entries[sender]
+	if s.reportsNow(sender, use, bytes, now) {
+		s.reportLocked(ctx, sh, sender)
+		use, now = sh.entries[sender], time.Since(s.epoch)
+	}
 	if wait = use.bytes.Take(s.rates.Bytes, bytes, now); wait > 0 {
 		return Reservation{}, wait
 	}
-	if !paid {
+	if paid {
+		r.ChannelWait = use.channels.overdrawn(s.rates.Channels, now)
+	} else {
 		r.ChannelWait = use.channels.Take(s.rates.Channels, 1, now)
 		r.channel = r.ChannelWait == 0
 	}
+	use.unreported.bytes += bytes
 	sh.setLocked(sender, use)
 	return r, 0
 }
@@ -129,7 +147,7 @@ func (s *Senders) Reserve(sender Sender, bytes int, paid bool) (r Reservation, w
 // Settle gives back what a publish has not used. stored says that the store has, or may have, the
 // bytes, and created that the publish has created a channel.
 func (s *Senders) Settle(r Reservation, stored, created bool) {
-	if s == nil || stored && created {
+	if s == nil || stored && created && s.ledger == nil {
 		return
 	}
 	sh := s.shard(r.sender)
@@ -141,30 +159,45 @@ func (s *Senders) Settle(r Reservation, stored, created bool) {
 	}
 	if !stored {
 		use.bytes.give(s.rates.Bytes, r.bytes)
+		use.unreported.bytes = max(0, use.unreported.bytes-r.bytes)
 	}
-	if !created && r.channel {
+	switch {
+	case created:
+		use.unreported.channels++
+	case r.channel:
 		use.channels.give(s.rates.Channels, 1)
 	}
 	sh.entries[r.sender] = use
 }
 
 // Expire removes the senders of one shard whose buckets are full again. It is called once a second.
-func (s *Senders) Expire() {
+// The caller runs the function that it returns, which reports to the ledger; nil for none.
+func (s *Senders) Expire() (report func(context.Context)) {
 	if s == nil {
-		return
+		return nil
 	}
+	var rests []registry.Spending
 	sh, now := &s.shards[s.next.Add(1)%senderShards], time.Since(s.epoch)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for sender, use := range sh.entries {
 		if use.channels.Full(now) && use.bytes.Full(now) {
 			delete(sh.entries, sender)
+			if rest, due := s.rest(sender, use); due {
+				rests = append(rests, rest)
+			}
 		}
 	}
+	sh.shrinkLocked()
+	return s.reportAll(rests)
+}
+
+// shrinkLocked makes a smaller map if most senders are gone: a map never shrinks.
+func (sh *senderShard) shrinkLocked() {
 	if sh.most < minShrink || len(sh.entries) > sh.most/4 {
 		return
 	}
-	rest := make(map[Sender]senderUse, len(sh.entries)) // a map never shrinks
+	rest := make(map[Sender]senderUse, len(sh.entries))
 	for sender, use := range sh.entries {
 		rest[sender] = use
 	}

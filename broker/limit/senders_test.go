@@ -38,10 +38,10 @@ func TestSenderOf(t *testing.T) {
 // refilled in time.
 func TestSenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewSenders(SenderRates{Channels: New(1, 3), Bytes: PerHour(3600)})
+		s := NewSenders(SenderRates{Channels: New(1, 3), Bytes: PerHour(3600)}, nil)
 		amy, bob := SenderOf("amy", "", nil), SenderOf("bob", "", nil)
 		use := func(sender Sender, bytes int, stored, created bool) (channelWait, wait time.Duration) {
-			r, wait := s.Reserve(sender, bytes, false)
+			r, wait := s.Reserve(t.Context(), sender, bytes, false)
 			if wait == 0 {
 				s.Settle(r, stored, created)
 			}
@@ -81,9 +81,9 @@ func TestSenders(t *testing.T) {
 func TestSendersExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const senders = 20_000
-		s := NewSenders(SenderRates{Bytes: PerHour(3600)})
+		s := NewSenders(SenderRates{Bytes: PerHour(3600)}, nil)
 		for i := range senders {
-			s.Reserve(SenderOf(fmt.Sprint(i), "", nil), 100, false)
+			s.Reserve(t.Context(), SenderOf(fmt.Sprint(i), "", nil), 100, false)
 		}
 		round := func() int {
 			for range senderShards {
@@ -105,13 +105,13 @@ func TestSendersExpire(t *testing.T) {
 // TestSendersConcurrently checks that publishes at once get no more than the budget.
 func TestSendersConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, amy := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(100)}), SenderOf("amy", "", nil)
+		s, amy := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(100)}, nil), SenderOf("amy", "", nil)
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		channels, publishes := 0, 0
 		for range 200 {
 			all.Go(func() {
-				r, wait := s.Reserve(amy, 1, false)
+				r, wait := s.Reserve(t.Context(), amy, 1, false)
 				mu.Lock()
 				defer mu.Unlock()
 				if wait == 0 {
@@ -130,8 +130,8 @@ func TestSendersConcurrently(t *testing.T) {
 }
 
 func TestNoSenders(t *testing.T) {
-	s := NewSenders(SenderRates{})
-	r, wait := s.Reserve(Sender{}, 1<<40, false)
+	s := NewSenders(SenderRates{}, nil)
+	r, wait := s.Reserve(t.Context(), Sender{}, 1<<40, false)
 	s.Settle(r, true, true)
 	s.Expire()
 	if s != nil || wait+r.ChannelWait+s.TakeChannel(Sender{}) != 0 || s.Len() != 0 {
@@ -141,10 +141,10 @@ func TestNoSenders(t *testing.T) {
 
 // TestSendersAllocs checks that a publish of a known sender allocates nothing.
 func TestSendersAllocs(t *testing.T) {
-	s := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(64 << 20)})
+	s := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(64 << 20)}, nil)
 	for _, sender := range []Sender{SenderOf("amy", "", nil), SenderOf("", "192.0.2.1:1", nil)} {
 		if n := testing.AllocsPerRun(100, func() {
-			r, _ := s.Reserve(sender, 100, false)
+			r, _ := s.Reserve(t.Context(), sender, 100, false)
 			s.Settle(r, true, false)
 		}); n > 0 {
 			t.Errorf("%v: %v allocations", sender, n)
@@ -153,9 +153,9 @@ func TestSendersAllocs(t *testing.T) {
 }
 
 func BenchmarkSenders(b *testing.B) {
-	s, amy := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(64 << 20)}), SenderOf("amy", "", nil)
+	s, amy := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(64 << 20)}, nil), SenderOf("amy", "", nil)
 	for b.Loop() {
-		r, _ := s.Reserve(amy, 1, false)
+		r, _ := s.Reserve(b.Context(), amy, 1, false)
 		s.Settle(r, true, false)
 	}
 }

@@ -176,7 +176,9 @@ func (m *Manager) Tick() {
 	m.binder.retryUnbinds()
 	m.binder.resolveUnconfirmed()
 	m.owners.retry()
-	m.senders.Expire()
+	if report := m.senders.Expire(); report != nil {
+		m.opts.Pool.Go(func() { report(m.storeContext()) })
+	}
 	for _, sh := range m.shards {
 		if suspended {
 			sh.loop.Post(sh.checkAll)

@@ -11,6 +11,7 @@ import (
 
 	"switchboard/broker/fields"
 	"switchboard/broker/hub"
+	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
@@ -61,6 +62,9 @@ type Options struct {
 
 	Logger  zerolog.Logger // Silent when zero. Payloads and tokens are never logged.
 	Metrics Metrics
+
+	// Ledger adds up what senders store on all servers. Nil means that each server counts alone.
+	Ledger limit.Ledger
 }
 
 // Registry holds the methods of a registry that sessions call.
@@ -168,11 +172,12 @@ type Limits struct {
 	// Fields bounds the changes that a client may make to a state, and the states. Its Message is
 	// not used.
 	Fields fields.Limits
-	// NewChannels is the most channels that a sender may create per minute. The burst is
-	// NewChannels or Channels, whichever is larger. Zero means no limit.
+	// NewChannels is the most channels that a sender may create per minute, on all servers if there is
+	// a Ledger. Subscribes count on this server only. The burst is NewChannels or Channels,
+	// whichever is larger. Zero means no limit.
 	NewChannels int
-	// UserStored is the most bytes per hour that a sender may store with publishes, with a burst of
-	// the same size. Zero means no limit.
+	// UserStored is the most bytes per hour that a sender may store with publishes, on all servers if
+	// there is a Ledger, with a burst of the same size. Zero means no limit.
 	UserStored int
 	// Proxies are the networks of proxies, whose addresses are not those of clients. Zero means none.
 	Proxies []netip.Prefix

@@ -15,7 +15,7 @@ func newSenders(o Options) *limit.Senders {
 	if n := o.Limits.NewChannels; n > 0 {
 		rates.Channels = limit.New(float64(n)/60, max(n, o.Limits.Channels))
 	}
-	return limit.NewSenders(rates)
+	return limit.NewSenders(rates, o.Ledger)
 }
 
 // sender returns the sender whose rates and shares the client's messages count towards. It runs on
@@ -51,7 +51,7 @@ func (s *Session) publisherTo(channel string) publisher {
 // publishAs stores a publish of that many bytes, unless the sender has stored too much or the
 // publish would create a channel too many. It runs in the pool.
 func (m *Manager) publishAs(ctx context.Context, by publisher, p Publication, bytes int) (storeResult, error) {
-	reserved, wait := m.senders.Reserve(by.Sender, bytes, by.subscribed)
+	reserved, wait := m.senders.Reserve(ctx, by.Sender, bytes, by.subscribed)
 	if wait > 0 {
 		return storeResult{limit: "user_stored"}, rateLimited(wait,
 			"channel %s: more than %d bytes an hour stored by one user or address (limits.user_stored)", p.Channel, m.opts.Limits.UserStored)

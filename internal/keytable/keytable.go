@@ -50,6 +50,8 @@ var Table = []Row{
 	{whole(`u_revoked`), "zset", TTL},
 	{whole(`u_r_\{.+\}(:.+)?`), "string", TTL},
 	{whole(`u_\{.+\}`), "hash", TTL},
+	{whole(`sb_\{.+\}`), "hash", TTL},
+	{whole(`sb_a_\{.+\}`), "hash", TTL},
 	{whole(`c_\{.+\}`), "hash", TTL},
 	{whole(`ch_list`), "set", Owner},
 	{whole(`ch_p_\{.+\}:.+`), "hash", Owner},
