@@ -72,10 +72,10 @@ func (p *Pipe) EvalEach(ctx context.Context, targets ...Target) []Answer {
 		}
 	}
 	if len(durable) > 0 {
-		p.sendDurable(ctx, durable)
+		p.enqueue(ctx, true, durable...)
 	}
 	if len(batch) > 0 { // last, since enqueue may make a round trip
-		p.enqueue(ctx, batch...)
+		p.enqueue(ctx, false, batch...)
 	}
 	if err := own.wait(ctx); err != nil {
 		return fail(answers, err)

@@ -91,7 +91,7 @@ func TestCallersShareRuns(t *testing.T) {
 	}
 	cancel()
 	until(p, func() bool { // their callers gave up
-		for i, c := range p.plain.waiting {
+		for i, c := range waitingLocked(p) {
 			if i%10 == 0 && !c.abandoned.Load() {
 				return false
 			}

@@ -23,6 +23,24 @@ type call struct {
 	unconfirmed error // returned with value if no replica confirmed the write
 }
 
+// key returns the first key of a call, or "" if it has none. Plain commands have it after their
+// name. It only chooses the lane: the client of a Cluster finds the node of a plain call by itself.
+func (c *call) key() string {
+	if c.cmd == nil {
+		return c.target.Keys[0]
+	}
+	at := 1
+	if c.script != nil {
+		at = 3 // after the name, the digest and the number of keys
+	}
+	args := c.cmd.Args()
+	if at >= len(args) {
+		return ""
+	}
+	key, _ := args[at].(string)
+	return key
+}
+
 // waiter lets one caller wait for all its calls.
 type waiter struct {
 	pending   atomic.Int64

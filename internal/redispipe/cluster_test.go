@@ -1,6 +1,7 @@
 package redispipe
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -77,24 +78,30 @@ func TestSlotMoves(t *testing.T) {
 	}
 }
 
-// TestUnreachableMaster checks that only calls to the dead master fail, and that Observe gets its
-// error.
-func TestUnreachableMaster(t *testing.T) {
-	own := redistest.StartCluster(t, 3)
-	client := own.Client(t)
+// keysOn returns a key on each master.
+func keysOn(t *testing.T, masters []*redistest.Server) (keys []string) {
 	pre := prefix()
-	keyOn := func(i int) string {
-		node := own.Masters[i].Client(t)
+	for _, master := range masters {
+		node := master.Client(t)
 		for n := 0; ; n++ {
 			key := fmt.Sprint(pre, n)
 			if err := node.Get(t.Context(), key).Err(); err == redis.Nil {
-				return key
+				keys = append(keys, key)
+				break
 			} else if !strings.HasPrefix(err.Error(), "MOVED") {
 				t.Fatal(err)
 			}
 		}
 	}
-	keys := []string{keyOn(0), keyOn(1), keyOn(2)}
+	return keys
+}
+
+// TestDeadMaster checks that only calls to the dead master fail, and that Observe gets its error,
+// also if an error reply comes before it.
+func TestDeadMaster(t *testing.T) {
+	own := redistest.StartCluster(t, 3)
+	client := own.Client(t)
+	keys := keysOn(t, own.Masters)
 	for _, master := range own.Masters {
 		if err := master.Client(t).ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err(); err != nil {
 			t.Fatal(err)
@@ -105,28 +112,86 @@ func TestUnreachableMaster(t *testing.T) {
 	}
 	own.Masters[2].Kill()
 
-	g := newGate(client)
 	seen := &trips{}
-	p := New(client, Options{Timeout: time.Minute, MaxInFlight: 1, Observe: seen.observe})
-	calls := &caller{t: t, pipe: p}
-	calls.Go(func() { _, _ = incr(t.Context(), p, keys[0]) })
-	<-g.blocked
+	p := New(client, Options{Timeout: time.Minute, Observe: seen.observe})
 	for i, key := range keys {
-		calls.start(i+1, func() {
-			if _, err := incr(t.Context(), p, key); (err != nil) != (i == 2) {
-				t.Errorf("key on master %d: %v", i, err)
+		_, err := incr(t.Context(), p, key)
+		if lost := seen.all[i].err; (err != nil) != (i == 2) || (lost != nil) != (i == 2) {
+			t.Errorf("key on master %d: %v, observed %v", i, err, lost)
+		}
+	}
+	_ = p.DoAll(t.Context(), []redis.Cmder{redis.NewStatusCmd(t.Context(), "hget", keys[0], "x"), redis.NewIntCmd(t.Context(), "incr", keys[2])})
+	if seen.all[3].err == nil {
+		t.Errorf("Observe got %v, want a connection error for the last", seen.all)
+	}
+}
+
+// TestSilentMaster checks that calls to a master that does not answer delay no call to the others.
+func TestSilentMaster(t *testing.T) {
+	own := redistest.StartCluster(t, 2)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{own.Masters[0].Addr}, MaxRedirects: -1, ReadTimeout: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	keys := keysOn(t, own.Masters)
+	p := New(client, Options{Timeout: time.Hour, MaxInFlight: 1})
+	add := add(t)
+	all := func(keys ...string) error {
+		targets := make([]Target, len(keys))
+		for i, key := range keys {
+			targets[i] = to(add, 1, key)
+		}
+		for _, a := range p.EvalEach(context.Background(), targets...) {
+			if a.Err != nil {
+				return a.Err
 			}
-		})
+		}
+		return nil
 	}
-	// The first command gets an error reply, which must not hide the connection error.
-	calls.start(4, func() { _ = p.Do(t.Context(), redis.NewStatusCmd(t.Context(), "hget", keys[0], "x")) })
-	p.mu.Lock()
-	p.plain.waiting[0], p.plain.waiting[3] = p.plain.waiting[3], p.plain.waiting[0]
-	p.mu.Unlock()
-	g.release <- struct{}{}
-	g.pass()
+	if err := all(keys...); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Masters[1].Pause(); err != nil {
+		t.Fatal(err)
+	}
+	calls := &caller{t: t, pipe: p}
+	call := func() {
+		if err := all(keys[1]); err != nil {
+			t.Error(err)
+		}
+	}
+	awaitIdle(p)
+	calls.Go(call)
+	until(p, func() bool { return inFlightLocked(p) == 1 && len(waitingLocked(p)) == 0 })
+	for i := range 3 {
+		calls.start(i+1, call)
+	}
+	calls.start(4, func() {
+		if err := all(keys[0], keys[1], keys[0]); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := all(keys[0]); err != nil {
+		t.Errorf("a call to the other master: %v", err)
+	}
+	if n, err := incr(t.Context(), p, keys[0]); err != nil || n == 0 {
+		t.Errorf("a command for the other master: %d, %v", n, err)
+	}
+	if err := own.Masters[1].Resume(); err != nil {
+		t.Fatal(err)
+	}
 	calls.Wait()
-	if len(seen.all) != 2 || seen.all[0].err != nil || seen.all[1].err == nil {
-		t.Errorf("Observe got %v, want a connection error for the second", seen.all)
+}
+
+// TestLimitForMasters checks that a Cluster with more masters has fewer round trips in flight to
+// each of them.
+func TestLimitForMasters(t *testing.T) {
+	for _, test := range [][3]int{{8, 1, 8}, {8, 3, 4}, {8, 16, 2}, {8, 64, 2}, {1, 3, 1}, {2, 64, 2}} {
+		if got := limitFor(test[0], test[1]); got != test[2] {
+			t.Errorf("at most %d, %d masters: %d, want %d", test[0], test[1], got, test[2])
+		}
 	}
+	p := New(cluster.Client(t), Options{})
+	if _, err := incr(t.Context(), p, prefix()); err != nil {
+		t.Fatal(err)
+	}
+	until(p, func() bool { return p.limit == 4 })
 }

@@ -14,51 +14,6 @@ import (
 // Options.ReplicaTimeout.
 var ErrNotReplicated = errors.New("redispipe: not confirmed by a replica in time")
 
-// node is the client of one Redis server: the only one, the master under Sentinel, or a Cluster
-// node.
-type node interface{ Pipeline() redis.Pipeliner }
-
-// sendDurable queues each call for the node that holds its keys.
-func (p *Pipe) sendDurable(ctx context.Context, calls []*call) {
-	nodes := make(map[node][]*call, 1)
-	for _, c := range calls {
-		to, err := p.master(ctx, c.target.Keys[0])
-		if err != nil {
-			c.err = err
-			c.answered()
-			continue
-		}
-		nodes[to] = append(nodes[to], c)
-	}
-	for to, calls := range nodes {
-		p.enqueueDurable(to, calls...)
-	}
-}
-
-// master returns the node that holds key, by the last known state of the Cluster.
-func (p *Pipe) master(ctx context.Context, key string) (node, error) {
-	cluster, ok := p.client.(*redis.ClusterClient)
-	if !ok {
-		return p.client, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
-	defer cancel()
-	return cluster.MasterForKey(ctx, key)
-}
-
-func (p *Pipe) enqueueDurable(to node, calls ...*call) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := p.durable[to]
-	if l == nil {
-		l = &lane{to: to}
-		p.durable[to] = l
-	}
-	if l.join(calls, p.opts.MaxInFlight) {
-		go p.drain(l)
-	}
-}
-
 // durableTrip makes one round trip for durable calls.
 func (p *Pipe) durableTrip(to node, batch []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout+p.opts.ReplicaTimeout)

@@ -73,7 +73,6 @@ func TestDurable(t *testing.T) {
 	if sizes := seen.sizes(); len(sizes) != 50 || sizes[0] != 2 || sizes[1] != 2 {
 		t.Errorf("round trips of %v commands, want a WAIT in each, and no resend", sizes)
 	}
-	until(p, func() bool { return len(p.durable) == 0 }) // the lane is deleted after its last reply
 }
 
 func TestDurableWithoutReplica(t *testing.T) {
@@ -170,7 +169,7 @@ func TestDurableCallsShareRoundTrips(t *testing.T) {
 	for range 50 {
 		calls.Go(call)
 	}
-	until(p, func() bool { return len(p.durable[client].waiting) == 50 })
+	until(p, func() bool { return len(waitingLocked(p)) == 50 })
 	g.release <- struct{}{}
 	g.pass()
 	g.pass()

@@ -44,7 +44,14 @@ func TestRunInline(t *testing.T) {
 }
 
 // awaitIdle returns when no round trip is in flight. The last one ends shortly after its reply.
-func awaitIdle(p *Pipe) { until(p, func() bool { return p.plain.inFlight == 0 }) }
+func awaitIdle(p *Pipe) { until(p, func() bool { return inFlightLocked(p) == 0 }) }
+
+func inFlightLocked(p *Pipe) (n int) {
+	for _, l := range p.lanes {
+		n += l.inFlight
+	}
+	return n
+}
 
 // TestRunInlineOfMany checks a call with more targets than fit into one round trip.
 func TestRunInlineOfMany(t *testing.T) {

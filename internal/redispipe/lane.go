@@ -1,25 +1,140 @@
 package redispipe
 
-import "runtime"
+import (
+	"context"
+	"maps"
+	"math"
+	"runtime"
 
-// lane is a queue of calls: the plain calls, or the durable calls to one node. Each lane has its
-// own limit of round trips in flight, so that an unreachable replica delays neither plain calls nor
-// other nodes.
+	"github.com/redis/go-redis/v9"
+)
+
+// lane is a queue of calls to one node. Each lane has its own limit of round trips in flight: an
+// unreachable master delays no calls to the other masters, and an unreachable replica delays only
+// durable calls.
 type lane struct {
-	to       node // nil for plain calls
+	laneID
 	waiting  []*call
 	inFlight int
 }
 
-// join queues calls. If fewer than limit round trips are in flight, join counts a new one and
-// returns true. The caller must then run it.
-func (l *lane) join(calls []*call, limit int) bool {
+// laneID names a lane.
+type laneID struct {
+	to      node // in a Cluster, the client of the Cluster for plain calls without a known master
+	durable bool
+}
+
+// node is the client of one Redis server: the only one, the master under Sentinel, or a Cluster
+// node.
+type node interface{ Pipeline() redis.Pipeliner }
+
+// maxLanes bounds Pipe.lanes. The nodes of a Cluster change.
+const maxLanes = 1000
+
+// enqueue queues calls for the next round trips of their nodes, those for one node next to each
+// other. If ctx never ends, the caller waits in any case, and enqueue may make a round trip of
+// plain calls before it returns.
+func (p *Pipe) enqueue(ctx context.Context, durable bool, calls ...*call) {
+	if _, ok := p.client.(*redis.ClusterClient); !ok {
+		p.start(ctx, p.join(laneID{p.client, durable}, calls...))
+		return
+	}
+	nodes := make(map[node][]*call, 1)
+	var to node
+	var err error
+	for _, c := range calls {
+		if err == nil { // else the state of the Cluster cannot be read, so this holds for all calls
+			to, err = p.master(ctx, c.key())
+		}
+		switch {
+		case err == nil:
+			nodes[to] = append(nodes[to], c)
+		case durable: // WAIT has no key
+			c.err = err
+			c.answered()
+		default:
+			nodes[p.client] = append(nodes[p.client], c)
+		}
+	}
+	var last *lane
+	for to, calls := range nodes {
+		if last != nil {
+			go p.drain(last)
+		}
+		last = p.join(laneID{to, durable}, calls...)
+	}
+	p.start(ctx, last)
+}
+
+// master returns the node that holds key, by the last known state of the Cluster.
+func (p *Pipe) master(ctx context.Context, key string) (node, error) {
+	cluster, ok := p.client.(*redis.ClusterClient)
+	if !ok {
+		return p.client, nil
+	}
+	if !p.stateKnown.Load() { // MasterForKey reads it
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.opts.Timeout)
+		defer cancel()
+	}
+	to, err := cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	p.stateKnown.Store(true)
+	return to, nil
+}
+
+// join queues calls in a lane. If a round trip must be made for them, join returns the lane. The
+// caller must then start it.
+func (p *Pipe) join(id laneID, calls ...*call) *lane {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.lanes[id]
+	if l == nil {
+		if len(p.lanes) >= maxLanes {
+			maps.DeleteFunc(p.lanes, func(_ laneID, l *lane) bool { return l.inFlight == 0 })
+		}
+		l = &lane{laneID: id}
+		p.lanes[id] = l
+		if _, ok := p.client.(*redis.ClusterClient); ok {
+			go p.adaptLimit()
+		}
+	}
 	l.waiting = append(l.waiting, calls...)
-	if l.inFlight >= limit {
-		return false
+	if l.inFlight >= p.limit {
+		return nil
 	}
 	l.inFlight++
-	return true
+	return l
+}
+
+// adaptLimit sets the limit of round trips in flight by the number of masters. A node without a
+// lane is new, so the number may have changed.
+func (p *Pipe) adaptLimit() {
+	masters, err := p.masters(context.Background())
+	if err != nil || len(masters) == 0 {
+		return // the next new node tries again
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limit = limitFor(p.opts.MaxInFlight, len(masters))
+}
+
+// limitFor returns the most round trips in flight to each of the masters.
+func limitFor(most, masters int) int {
+	return min(most, max(2, int(float64(most)/math.Sqrt(float64(masters)))))
+}
+
+// start makes round trips for a lane that join has returned. l may be nil.
+func (p *Pipe) start(ctx context.Context, l *lane) {
+	switch {
+	case l == nil:
+	case ctx.Done() == nil && !l.durable:
+		p.runInline(l)
+	default:
+		go p.drain(l)
+	}
 }
 
 // endTrip ends one round trip. The queue must be empty.
@@ -29,17 +144,14 @@ func (l *lane) endTrip() {
 }
 
 // take returns the calls of the next round trip. If the queue is empty, take ends the round trip
-// and returns nil. After the last round trip it deletes a lane of durable calls, since nodes
-// change.
+// and returns nil.
 func (p *Pipe) take(l *lane) []*call {
 	yield()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(len(l.waiting), p.opts.MaxBatch)
 	if n == 0 {
-		if l.endTrip(); l.inFlight == 0 {
-			delete(p.durable, l.to) // no effect for the lane of plain calls
-		}
+		l.endTrip()
 		return nil
 	}
 	batch := l.waiting[:n:n]
@@ -87,9 +199,9 @@ func (p *Pipe) runInline(l *lane) {
 func (p *Pipe) send(l *lane, batch []*call) {
 	switch batch = withoutAbandoned(batch); {
 	case len(batch) == 0:
-	case l.to == nil:
-		p.roundTrip(batch)
-	default:
+	case l.durable:
 		p.durableTrip(l.to, batch)
+	default:
+		p.roundTrip(batch)
 	}
 }

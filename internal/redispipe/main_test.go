@@ -101,7 +101,15 @@ type caller struct {
 // start starts one call and returns when queued calls wait for a round trip.
 func (c *caller) start(queued int, call func()) {
 	c.Go(call)
-	until(c.pipe, func() bool { return len(c.pipe.plain.waiting) == queued })
+	until(c.pipe, func() bool { return len(waitingLocked(c.pipe)) == queued })
+}
+
+// waitingLocked returns the calls that wait for a round trip.
+func waitingLocked(p *Pipe) (waiting []*call) {
+	for _, l := range p.lanes {
+		waiting = append(waiting, l.waiting...)
+	}
+	return waiting
 }
 
 // until returns when the condition, checked under the lock of p, is true.

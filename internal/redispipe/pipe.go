@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,8 +18,10 @@ type Options struct {
 	// MaxBatch is the most commands in one round trip. Zero means 512.
 	MaxBatch int
 	// MaxInFlight is the most round trips in flight. A low limit makes calls wait for a round trip to
-	// end. A high limit makes batches smaller. Durable calls have a limit of their own, of the same
-	// size, for each node of a Cluster. Zero means 8.
+	// end. A high limit makes batches smaller. Each master of a Cluster has a limit of its own, and
+	// durable calls have another one of the same size. With n masters it is MaxInFlight/√n, at least
+	// 2: each round trip in flight has a connection, and a Redis has those of all brokers. Zero
+	// means 8.
 	MaxInFlight int
 	// MaxTargets is the most targets of one run of a BatchScript, which blocks Redis meanwhile. Zero
 	// means 64; appending to 64 queues takes about a millisecond. In a Cluster it is always 1, since
@@ -38,10 +41,12 @@ type Pipe struct {
 	client redis.UniversalClient
 	opts   Options
 
-	mu      sync.Mutex // guards the fields below
-	plain   lane
-	durable map[node]*lane // without idle lanes
-	loaded  map[loadedScript]struct{}
+	stateKnown atomic.Bool // the client knows the state of the Cluster
+
+	mu     sync.Mutex // guards the fields below
+	lanes  map[laneID]*lane
+	limit  int // round trips in flight of one lane
+	loaded map[loadedScript]struct{}
 }
 
 // New returns a Pipe over client. The client must not retry by itself (MaxRetries -1): a script
@@ -55,7 +60,10 @@ func New(client redis.UniversalClient, opts Options) *Pipe {
 		opts.MaxTargets = 1
 	}
 	opts.ReplicaTimeout = cmp.Or(opts.ReplicaTimeout, time.Second)
-	return &Pipe{client: client, opts: opts, durable: make(map[node]*lane), loaded: make(map[loadedScript]struct{})}
+	return &Pipe{
+		client: client, opts: opts, limit: opts.MaxInFlight,
+		lanes: make(map[laneID]*lane), loaded: make(map[loadedScript]struct{}),
+	}
 }
 
 // Do sends cmd in a shared round trip and returns after the reply. If ctx ends first, Do returns
@@ -84,7 +92,7 @@ func (p *Pipe) single(ctx context.Context, cmd redis.Cmder, script *Script) erro
 	}{call: call{cmd: cmd, script: script}}
 	c.waiter.expect(1)
 	c.call.waiter = &c.waiter
-	p.enqueue(ctx, &c.call)
+	p.enqueue(ctx, false, &c.call)
 	if err := c.wait(ctx); err != nil {
 		return err
 	}
@@ -92,20 +100,6 @@ func (p *Pipe) single(ctx context.Context, cmd redis.Cmder, script *Script) erro
 		countReplies(ctx, cmd)
 	}
 	return c.err
-}
-
-// enqueue queues calls for the next round trips, those of one caller next to each other. If ctx
-// never ends, the caller waits in any case, and enqueue may make a round trip before it returns.
-func (p *Pipe) enqueue(ctx context.Context, calls ...*call) {
-	p.mu.Lock()
-	start := p.plain.join(calls, p.opts.MaxInFlight)
-	p.mu.Unlock()
-	switch {
-	case start && ctx.Done() == nil:
-		p.runInline(&p.plain)
-	case start:
-		go p.drain(&p.plain)
-	}
 }
 
 // roundTrip makes one round trip for plain calls.

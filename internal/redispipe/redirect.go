@@ -59,7 +59,7 @@ func (p *Pipe) redirect(commands []command) {
 			continue
 		}
 		only.redirects++
-		p.enqueueDurable(to, only)
+		p.start(ctx, p.join(laneID{to, true}, only))
 	}
 }
 
