@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 PROGRAMS = ./cmd/broker ./cmd/janitor ./cmd/switchboard
 
-.PHONY: run demo build js test check platforms install-test-tools fuzz microbench bench bench-quick bench-million load faults test-deploy image packages release clean
+.PHONY: run demo build js test check platforms install-test-tools fuzz microbench bench bench-quick bench-million bench-failures load faults test-deploy image packages release clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory; ARGS="--insecure …" adds flags
 	@echo 'Compiling the broker. The first time, this takes some minutes.'
@@ -48,6 +48,9 @@ bench-quick: ## the same with fewer and smaller rounds, under five minutes; prin
 
 bench-million: ## a million connections on this machine, some five minutes and 14 GiB; writes bench/MILLION.md
 	$(GO) run ./bench/million --out bench/MILLION.md
+
+bench-failures: ## counts what Redis does after the kill, the start and the end of a broker, some 15 minutes; writes bench/failures/REPORT.md
+	$(GO) run ./bench/failures --out bench/failures
 
 load: ## measures a broker that it starts: connections, fan-out, memory and CPU
 	$(GO) run ./bench

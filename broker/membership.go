@@ -14,6 +14,7 @@ func (b *Broker) newMember() *member.Member {
 		Registry: o.Store.Registry, Beat: o.Timing.Beat, Changed: o.Store.Changed, ChecksTokens: !o.Access.Tokens.Open(),
 		NewID: func() string { return o.Name + "-" + strings.ToLower(rand.Text()[:8]) }, Describe: b.describe,
 		Lost:       func(queues int) { b.metrics.losses.Add(float64(queues)) },
+		Rebinding:  func() { b.metrics.rebinds.Inc() },
 		ClientHint: b.clientWatches.hint,
 		Logger:     o.Logger, Log: b.log,
 	})

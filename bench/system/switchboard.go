@@ -157,6 +157,9 @@ func (r *switchboard) Addrs() (addrs []string) {
 	return addrs
 }
 
+// MetricsURL implements [Monitored].
+func (r *switchboard) MetricsURL() string { return "http://" + r.instances[0].http + "/metrics" }
+
 func (r *switchboard) Dialect() swarm.Dialect {
 	if r.cursors {
 		return swarm.NewSwitchboardCursors(r.State)
@@ -191,6 +194,13 @@ func (r *switchboard) Publisher() (Publisher, error) {
 		p.tail = `},"if":{"` + StateField + `":true}}`
 	}
 	return p, nil
+}
+
+// Kill implements [Killable].
+func (r *switchboard) Kill() {
+	for _, in := range r.instances {
+		in.process.Kill()
+	}
 }
 
 // Stop ends the processes with SIGTERM.

@@ -44,6 +44,16 @@ type MultiInstance interface {
 	Addrs() []string // subscribers are distributed over these round robin
 }
 
+// Killable is implemented by a Running that can be killed without a chance to end in order.
+type Killable interface {
+	Kill() // it may be called again, and after Stop
+}
+
+// Monitored is implemented by a Running with metrics in the format of Prometheus.
+type Monitored interface {
+	MetricsURL() string // of the first instance
+}
+
 // WebhookCounter is implemented by a Running that sends webhooks to a backend.
 type WebhookCounter interface {
 	// WebhookEvents returns the number of events that the backend has received, and the id of the

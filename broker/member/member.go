@@ -48,6 +48,8 @@ type Options struct {
 	Changed <-chan struct{}
 	// ChecksTokens is whether a beat reads the users whose tokens were revoked.
 	ChecksTokens bool
+	// Rebinding is called at each begin of a rebind. Nil means no call.
+	Rebinding func()
 	// Lost is called with the number of queues in which the store has lost messages that it had
 	// acknowledged.
 	Lost func(queues int)

@@ -49,6 +49,9 @@ func (m *Member) rebind(runCtx context.Context, formerID string, request int64) 
 	}
 	m.background.Go(func() {
 		defer m.rebinding.running.Store(false)
+		if m.opts.Rebinding != nil {
+			m.opts.Rebinding()
+		}
 		ctx, cancel := context.WithTimeout(runCtx, rebindTimeout)
 		defer cancel()
 		if m.rebindAll(ctx, formerID) {

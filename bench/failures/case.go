@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/bench/progress"
+	"switchboard/bench/swarm"
+	"switchboard/bench/system"
+	"switchboard/internal/redistest"
+)
+
+// The times of a case.
+const (
+	settleTime = 12 * time.Second // until a broker that started or ended concerns no other one
+	killWindow = 14 * time.Second // the lease of a killed broker ends in this time
+	stepWindow = 8 * time.Second  // after a start and after SIGTERM
+	pushTime   = 5 * time.Second  // pushes before the kill
+	frozenTime = 5 * time.Second  // of Redis
+)
+
+// testCase is one case: a Redis, a broker with clients, and a broker that comes and goes.
+type testCase struct {
+	options
+	progress     *progress.Line
+	program, dir string
+	result       result
+
+	redis   *redistest.Server
+	stats   *redisStats
+	holder  system.Running // the broker with the clients
+	clients *clients
+}
+
+func (c *testCase) run(ctx context.Context) (err error) {
+	c.stage("starting Redis, the broker and the clients")
+	if c.redis, err = redistest.Launch(c.dir, "--maxmemory-policy", "noeviction"); err != nil {
+		return err
+	}
+	defer c.redis.Kill()
+	if c.stats, err = connectRedis(c.redis.Addr); err != nil {
+		return err
+	}
+	defer c.stats.close()
+	if c.holder, err = c.startBroker(ctx); err != nil {
+		return err
+	}
+	defer kill(c.holder)
+	if c.clients, err = connectClients(ctx, c.holder.Addr(), c.result.Clients, c.result.Watching); err != nil {
+		return err
+	}
+	defer c.clients.close()
+	if c.result.Watching {
+		if err := c.setFields(ctx); err != nil {
+			return err
+		}
+	}
+	for _, step := range []func(context.Context) error{c.quiet, c.startAndEnd, c.killIdle, c.killPusher, c.freeze} {
+		if err := errors.Join(c.wait(ctx, settleTime), step(ctx)); err != nil {
+			return err
+		}
+	}
+	return c.clients.check()
+}
+
+func (c *testCase) stage(format string, args ...any) {
+	c.progress.Stage("%d clients%s: %s", c.result.Clients, c.result.suffix(), fmt.Sprintf(format, args...))
+}
+
+// startBroker starts a broker. Clients ping once an hour, so that the windows have only the
+// commands of failures.
+func (c *testCase) startBroker(ctx context.Context) (system.Running, error) {
+	b := &system.Switchboard{Program: c.program, State: c.result.Watching, Env: []string{"SWITCHBOARD_TIMES_PING=1h", "SWITCHBOARD_TIMES_CONNECT=2m"}}
+	return b.Start(ctx, system.Setup{Dir: c.dir, History: true, Redis: c.redis.Addr, Clients: c.result.Clients, Transport: "tcp"})
+}
+
+// setFields sets a field of each channel.
+func (c *testCase) setFields(ctx context.Context) (err error) {
+	publisher, err := c.holder.Publisher()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, publisher.Close()) }()
+	for i := range c.result.Clients {
+		if err := publisher.Publish(ctx, channelName(i), swarm.AppendPayload(nil, 1, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet counts the commands of two brokers to which nothing happens.
+func (c *testCase) quiet(ctx context.Context) error {
+	other, err := c.startBroker(ctx)
+	if err != nil {
+		return err
+	}
+	defer kill(other)
+	if err := c.wait(ctx, settleTime); err != nil {
+		return err
+	}
+	c.stage("quiet")
+	return c.count(ctx, &c.result.Quiet, killWindow, func() error { return nil })
+}
+
+// startAndEnd counts the commands after a start and after a planned end.
+func (c *testCase) startAndEnd(ctx context.Context) error {
+	var other system.Running
+	c.stage("start")
+	if err := c.count(ctx, &c.result.Start, stepWindow, func() (err error) {
+		other, err = c.startBroker(ctx)
+		return err
+	}); err != nil {
+		return err
+	}
+	defer kill(other)
+	if err := c.wait(ctx, settleTime); err != nil {
+		return err
+	}
+	c.stage("planned end")
+	return c.count(ctx, &c.result.End, stepWindow, other.Stop)
+}
+
+// killIdle counts the commands after the kill of a broker that stored nothing.
+func (c *testCase) killIdle(ctx context.Context) error {
+	other, err := c.startBroker(ctx)
+	if err != nil {
+		return err
+	}
+	defer kill(other)
+	if err := c.wait(ctx, settleTime); err != nil {
+		return err
+	}
+	c.stage("kill")
+	return c.count(ctx, &c.result.Kill, killWindow, func() error { kill(other); return nil })
+}
+
+// killPusher counts the commands after the kill of a broker that stores half of the pushes. The
+// commands of the other half are counted a second time, later, and subtracted.
+func (c *testCase) killPusher(ctx context.Context) error {
+	other, err := c.startBroker(ctx)
+	if err != nil {
+		return err
+	}
+	defer kill(other)
+	if err := c.wait(ctx, settleTime); err != nil {
+		return err
+	}
+	c.stage("kill during pushes")
+	pushing, stop := context.WithCancel(ctx)
+	defer stop()
+	var pushers errgroup.Group
+	var killed atomic.Bool
+	pushers.Go(func() error { return c.push(pushing, c.holder) })
+	pushers.Go(func() error {
+		if err := c.push(pushing, other); err != nil && !killed.Load() {
+			return err
+		}
+		return nil
+	})
+	measure := func() error {
+		if err := c.wait(ctx, pushTime); err != nil {
+			return err
+		}
+		var after, later int64
+		if err := c.count(ctx, &after, killWindow, func() error { killed.Store(true); kill(other); return nil }); err != nil {
+			return err
+		}
+		if err := c.wait(ctx, settleTime); err != nil {
+			return err
+		}
+		err := c.count(ctx, &later, killWindow, func() error { return nil })
+		c.result.KillPusher = after - later
+		return err
+	}
+	err = measure()
+	stop()
+	return errors.Join(err, pushers.Wait())
+}
+
+// push pushes half of the pushes to the channels of the clients, until ctx ends.
+func (c *testCase) push(ctx context.Context, to system.Running) error {
+	publisher, err := to.Publisher()
+	if err != nil {
+		return err
+	}
+	defer publisher.Close()
+	begun := time.Now()
+	for i := 0; ctx.Err() == nil; i++ {
+		due := begun.Add(time.Duration(i) * time.Second / time.Duration(max(1, c.pushes/2)))
+		if sleep(ctx, time.Until(due)) != nil {
+			return nil
+		}
+		err := publisher.Publish(ctx, channelName(i%c.result.Clients), swarm.AppendPayload(nil, int64(i+2), 0))
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("push: %w", err)
+		}
+	}
+	return nil
+}
+
+// freeze stops Redis for some seconds, and counts the readings of everything and the commands after
+// that.
+func (c *testCase) freeze(ctx context.Context) error {
+	c.stage("Redis stops for %v", frozenTime)
+	url := c.holder.(system.Monitored).MetricsURL()
+	before, err := readings(ctx, url)
+	if err != nil {
+		return err
+	}
+	if err := c.count(ctx, &c.result.Frozen, killWindow, func() error {
+		if err := c.redis.Pause(); err != nil {
+			return err
+		}
+		return errors.Join(c.wait(ctx, frozenTime), c.redis.Resume())
+	}); err != nil {
+		return err
+	}
+	after, err := readings(ctx, url)
+	c.result.FrozenReadings = after - before
+	return err
+}
+
+// count stores the number of commands that Redis executes from the begin of do until a window after
+// its end.
+func (c *testCase) count(ctx context.Context, into *int64, window time.Duration, do func() error) error {
+	before, err := c.stats.commands(ctx)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(do(), c.wait(ctx, window)); err != nil {
+		return err
+	}
+	after, err := c.stats.commands(ctx)
+	*into = after - before
+	return err
+}
+
+func (c *testCase) wait(ctx context.Context, d time.Duration) error {
+	return sleep(ctx, time.Duration(float64(d)*c.pace))
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// kill kills a broker. It does nothing if it has ended.
+func kill(r system.Running) { r.(system.Killable).Kill() }

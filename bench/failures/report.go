@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// result holds the figures of one case. All but the last are numbers of commands.
+type result struct {
+	Clients        int   `json:"clients"`
+	Watching       bool  `json:"watching"`    // each client watches a state, a roster and a user
+	Quiet          int64 `json:"quiet"`       // in 14 s
+	Kill           int64 `json:"kill"`        // in 14 s
+	Start          int64 `json:"start"`       // in 8 s
+	End            int64 `json:"end"`         // in 8 s
+	KillPusher     int64 `json:"kill_pusher"` // in 14 s, without those of the pushes
+	Frozen         int64 `json:"frozen"`      // in 5 s and 14 s after that
+	FrozenReadings int64 `json:"frozen_readings"`
+}
+
+func (r result) suffix() string {
+	if r.Watching {
+		return ", watching"
+	}
+	return ""
+}
+
+// report is the content of report.json.
+type report struct {
+	Date    string   `json:"date"`
+	Results []result `json:"results"`
+}
+
+// markdown returns the text of REPORT.md.
+func (r report) markdown() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# What a failure costs\n\nWritten by `make bench-failures`, %s. [What is measured, and how](main.go).\n\n", r.Date)
+	b.WriteString("All clients are connected to one broker. Each is a user and has a channel of its own. *Watching*: the channel has a state, and the client watches the " +
+		"state, who is in the channel, and another user. Another broker without clients starts, ends and is killed. Each figure is the number of commands that Redis " +
+		"executes in the window, those inside scripts and those of a quiet system included; in parentheses for each client.\n\n")
+	b.WriteString("| clients | quiet, 14 s | `kill -9`, 14 s | start, 8 s | planned end, 8 s | `kill -9` of the broker that stores half of 2,000 pushes a second, 14 s, without the pushes | " +
+		"Redis stops for 5 s, and 14 s after that | readings of everything |\n|---|---|---|---|---|---|---|---|\n")
+	for _, c := range r.Results {
+		fmt.Fprintf(&b, "| %s%s |", thousands(int64(c.Clients)), c.suffix())
+		for _, n := range []int64{c.Quiet, c.Kill, c.Start, c.End, c.KillPusher, c.Frozen} {
+			fmt.Fprintf(&b, " %s (%.1f) |", thousands(n), float64(n)/float64(c.Clients))
+		}
+		fmt.Fprintf(&b, " %d |\n", c.FrozenReadings)
+	}
+	return b.Bytes()
+}
+
+// thousands formats n with commas.
+func thousands(n int64) string {
+	switch {
+	case n < 0:
+		return "-" + thousands(-n)
+	case n < 1000:
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
