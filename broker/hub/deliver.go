@@ -40,23 +40,17 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, shared *sharedBatches
 		case sub.is(lagging) || sub.cursor >= t.last:
 		case sub.to.Backlogged():
 			sub.markLagging()
-		case sub.cursor == shared.from && sub.filter == dataOnly && !t.excludes:
-			sub.write(&shared.plain, shared.last)
+		case sub.cursor == shared.from && int(sub.filter) == shared.filter:
+			sub.write(shared.batch, shared.last)
 		case sub.showsState() && sub.cursor < t.lastMarker:
 			sub.catchUp() // a gap, and new pages
 		case sub.cursor == shared.from:
 			shared.writeTo(sub, t)
-		default:
+		case shared.from >= 0 || !shared.fill(t, sub.cursor):
 			// The first cursor gets the shared batches. Subscribers with another cursor catch up alone.
-			messages, ok := t.after(sub.cursor)
-			if !ok || shared.from >= 0 {
-				sub.catchUp()
-				break
-			}
-			n := countFitting(messages)
-			more = n < len(messages)
-			shared.reset(sub.cursor, messages[:n])
-			shared.noteExcluded(t)
+			sub.catchUp()
+		default:
+			more = shared.last < t.last
 			shared.writeTo(sub, t)
 		}
 		if i < len(l.subs) && l.subs[i] == sub { // a failed write removes the subscription
@@ -74,6 +68,11 @@ type sharedBatches struct {
 	plain    dialect.Batch // for subscribers that see only the data
 	shown    []shownBatch  // for the others
 	excluded []string      // the clients that messages exclude
+
+	// batch is for all subscribers with filter, which is that of the last subscriber, or -1: most
+	// often the next one has the same.
+	batch  *dialect.Batch
+	filter int
 }
 
 // shownBatch is what the subscribers with one filter receive.
@@ -87,7 +86,7 @@ const keptBatches = 4
 
 // reset replaces the messages. It keeps no reference to the old ones, but the space for them.
 func (b *sharedBatches) reset(from int64, messages []*dialect.Message) {
-	b.from, b.last = from, 0
+	b.from, b.last, b.batch, b.filter = from, 0, nil, -1
 	if n := len(messages); n > 0 {
 		b.last = messages[n-1].ID
 	}
@@ -104,11 +103,22 @@ func (b *sharedBatches) reset(from int64, messages []*dialect.Message) {
 	}
 }
 
-// noteExcluded notes which clients the messages, which are of the tail t, exclude.
-func (b *sharedBatches) noteExcluded(t *tail) {
-	if !t.excludes {
-		return
+// fill replaces the messages by those of the tail t after a cursor, as many as fit one write. ok is
+// false if t does not reach back to the cursor.
+func (b *sharedBatches) fill(t *tail, cursor int64) (ok bool) {
+	messages, ok := t.after(cursor)
+	if !ok {
+		return false
 	}
+	b.reset(cursor, messages[:countFitting(messages)])
+	if t.excludes {
+		b.noteExcluded()
+	}
+	return true
+}
+
+// noteExcluded notes which clients the messages exclude.
+func (b *sharedBatches) noteExcluded() {
 	for _, m := range b.plain.Messages {
 		if m.Envelope != nil && m.Envelope.Exclude != "" && !slices.Contains(b.excluded, m.Envelope.Exclude) {
 			b.excluded = append(b.excluded, m.Envelope.Exclude)
@@ -122,11 +132,16 @@ func (b *sharedBatches) writeTo(sub *Subscription, t *tail) {
 	case len(b.excluded) > 0 && slices.Contains(b.excluded, sub.to.ClientID()):
 		shown := sub.Channel.appendShown(nil, b.plain.Messages, sub.filter, sub.to.ClientID())
 		sub.writeAny(&dialect.Batch{Messages: shown}, b.last)
+		return
 	case sub.filter == dataOnly || !t.differs:
-		sub.write(&b.plain, b.last)
+		b.batch = &b.plain
 	default:
-		sub.writeAny(b.shownTo(sub), b.last)
+		b.batch = b.shownTo(sub)
 	}
+	if b.filter = -1; len(b.excluded) == 0 && len(b.batch.Messages) > 0 {
+		b.filter = int(sub.filter)
+	}
+	sub.writeAny(b.batch, b.last)
 }
 
 // shownTo returns the messages as a subscriber that sees more than the data receives them.

@@ -36,7 +36,8 @@ func TestExclude(t *testing.T) {
 		filter state.Filter
 		want   []string
 	}{
-		{"tab", state.Filter{}, []string{"1", "3"}},
+		{"bob", state.Filter{}, []string{"1", "2", "3", "4"}},
+		{"tab", state.Filter{}, []string{"1", "3"}}, // the filter of the one before
 		{"tab", state.Filter{By: true}, []string{`1{"by":"tab"}`, "3"}},
 		{"tab", everything, []string{`1{"by":"tab"}`, "3", `{"set":{"x":1},"by":"tab"}`}},
 		{"tab", state.Filter{State: true, Prefix: "none/"}, []string{"1", "3"}},

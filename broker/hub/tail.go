@@ -78,6 +78,7 @@ func search(messages []*dialect.Message, id int64) (i int, found bool) {
 func (t *tail) extend(more []*dialect.Message) *tail {
 	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs, excludes: t.excludes}
 	next.messages = append(t.messages, more...) // no other tail reads beyond len(t.messages)
+	erases := false
 	for _, m := range more {
 		next.bytes += int32(m.Size())
 		next.last = m.ID
@@ -85,8 +86,11 @@ func (t *tail) extend(more []*dialect.Message) *tail {
 		if isMarker(m) {
 			next.lastMarker = m.ID
 		}
+		erases = erases || erasedBy(m) != 0
 	}
-	next.erase(more)
+	if erases {
+		next.erase(more)
+	}
 	drop := max(0, len(next.messages)-maxTailMessages)
 	bytes := next.bytes
 	for _, m := range next.messages[:drop] {
