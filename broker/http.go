@@ -71,7 +71,7 @@ func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 		NotifyAfter: b.opts.Store.SetAckDeadline != nil, WriteTimeout: writeTimeout,
 		Authenticated: transport.Authenticated, CountPush: b.metrics.push, Logger: b.log,
 		Rejected: b.logRefused("a call is refused: "), Fields: b.opts.Limits.fields(),
-		Calls: b.calls(), RefusePage: b.refuseRequest,
+		Calls: b.calls(), RefusePage: b.refuseRequest, BeginRead: b.beginRead,
 	}
 	if !b.opts.Runtime.NoFastPush {
 		o.AfterPush = fastPush.TakeOver

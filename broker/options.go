@@ -170,6 +170,9 @@ type LimitOptions struct {
 	// UserStored is the maximum number of bytes an hour that they may store on all servers. Zero means
 	// unlimited.
 	UserStored int
+	// UserRead is the maximum number of bytes a second that their messages may make the store send to
+	// this server. Zero means unlimited.
+	UserRead int
 	// PushRate is the maximum number of pushes a second with one API key; each target counts. Zero
 	// means unlimited.
 	PushRate int

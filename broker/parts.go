@@ -124,7 +124,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},
 		Limits: session.Limits{
 			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels, UserStored: o.Limits.UserStored,
-			Proxies:     o.Limits.Proxies,
+			UserRead: o.Limits.UserRead, Proxies: o.Limits.Proxies,
 			MessageRate: o.Limits.MessageRate, ByteRate: o.Limits.ByteRate, Fields: o.Limits.fields(),
 		},
 		Timing: session.Timing{

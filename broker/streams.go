@@ -75,6 +75,12 @@ func (b *Broker) acknowledge(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
+	ctx, end, err := b.beginRead(r)
+	if err != nil {
+		refuseStream(w, err)
+		return
+	}
+	defer end()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAckBody))
 	if err != nil {
 		refuseStream(w, wire.Errorf(wire.TooLarge, "the body has more than %d bytes, or it broke off", maxAckBody))
@@ -88,7 +94,7 @@ func (b *Broker) acknowledge(w http.ResponseWriter, r *http.Request) {
 		err = wire.Errorf(wire.BadRequest, "Last-Event-ID: missing")
 	}
 	if err == nil && q.Last.Inbox > 0 {
-		ctx, cancel := context.WithTimeout(r.Context(), ackTimeout)
+		ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 		defer cancel()
 		err = b.sessions.Acknowledge(ctx, q.Connect, r.RemoteAddr, q.Last.Client, q.Last.Inbox)
 	}
@@ -102,12 +108,22 @@ func (b *Broker) acknowledge(w http.ResponseWriter, r *http.Request) {
 // addressOf returns the address of the client that made a request: the one that a trusted proxy
 // names, or else the one of the connection. It is the zero Addr if it is not known.
 func (b *Broker) addressOf(r *http.Request) netip.Addr {
+	return b.peerOf(r).Addr().Unmap().WithZone("")
+}
+
+// peerOf is addressOf with the port of the connection. The port is 0 if a proxy names the address.
+func (b *Broker) peerOf(r *http.Request) netip.AddrPort {
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	addr := limit.Forwarded(b.opts.Limits.Proxies, peer.Addr(), r.Header.Values("X-Forwarded-For"))
-	if !addr.IsValid() {
-		addr = peer.Addr()
+	if addr := limit.Forwarded(b.opts.Limits.Proxies, peer.Addr(), r.Header.Values("X-Forwarded-For")); addr.IsValid() {
+		return netip.AddrPortFrom(addr, 0)
 	}
-	return addr.Unmap().WithZone("")
+	return peer
+}
+
+// beginRead charges a call without an API key for what it reads from the store, see
+// session.Manager.BeginRead.
+func (b *Broker) beginRead(r *http.Request) (ctx context.Context, end func(), err error) {
+	return b.sessions.BeginRead(r.Context(), b.peerOf(r).String())
 }
 
 // refuseStream answers with an error, as the HTTP API does.

@@ -19,7 +19,7 @@ func (o Options) Validate() error {
 	}
 	errs = append(errs, o.validateAddresses(), o.validateLinks(), o.validateOperatorPorts())
 	l := o.Limits
-	smallest := min(l.Connections, l.MessageBytes, l.Channels, l.LargeChannel, l.MessageRate, l.ByteRate, l.NewChannels, l.UserStored,
+	smallest := min(l.Connections, l.MessageBytes, l.Channels, l.LargeChannel, l.MessageRate, l.ByteRate, l.NewChannels, l.UserStored, l.UserRead,
 		l.PushRate, l.AddressConnections, l.AddressRate, l.Batch, l.Targets,
 		l.Fields, l.StateBytes, l.FieldBytes, l.Operations, l.OwnedFields, o.Requests.Queues, o.Requests.Rate, o.Requests.Share)
 	if smallest < 0 {

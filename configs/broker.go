@@ -102,6 +102,7 @@ type Limits struct {
 	ByteRate           int      `setting:"byte_rate"`    // of a connection
 	NewChannels        int      `setting:"new_channels"` // of a user or an address, per minute
 	UserStored         int      `setting:"user_stored"`  // bytes of a user or an address, per hour
+	UserRead           int      `setting:"user_read"`    // bytes of a user or an address, per second
 	UserConnections    int      `setting:"user_connections"`
 	AddressConnections int      `setting:"address_connections"`
 	AddressRate        int      `setting:"address_rate"` // connects
@@ -150,7 +151,7 @@ func DefaultBroker() Broker {
 			ClientQueue: 1000, ChannelMessages: 10_000, ChannelBytes: 8 << 20, RequestQueue: 10_000,
 			RequestBytes: 8 << 20, RequestShare: 100, RequestShareBytes: 1 << 20,
 			Fields: 1024, StateBytes: 1 << 20, FieldBytes: 16 << 10, Operations: 64, OwnedFields: 16,
-			MessageRate: 500, ByteRate: 2 << 20, NewChannels: 60, UserStored: 64 << 20,
+			MessageRate: 500, ByteRate: 2 << 20, NewChannels: 60, UserStored: 64 << 20, UserRead: 2 << 20,
 		},
 		Times: Times{
 			Beat: 2 * time.Second, Refresh: 30 * time.Minute, Ping: 25 * time.Second,

@@ -71,6 +71,7 @@ with one HTTP call. Without --redis the broker is a single instance and stores a
 			{key: "limits.byte_rate", allowZero: true, text: "bytes a second from one connection, with bursts of four seconds' worth; 0 for no\nlimit"},
 			{key: "limits.new_channels", allowZero: true, text: "channels a minute that the clients of one user, or those without a user at one\naddress (an IPv6 /64), may create by a publish on all instances, or by a subscribe on\nthis one, with bursts of the same number, or of limits.channels if that is larger;\n0 for no limit. List your load balancer in limits.proxies"},
 			{key: "limits.user_stored", allowZero: true, text: "bytes an hour that the same clients may store on all instances by publishes, with\nbursts of the same number; 0 for no limit"},
+			{key: "limits.user_read", allowZero: true, text: "bytes a second that messages of the same clients may make the store send to this\ninstance, with bursts of four seconds' worth; 0 for no limit"},
 			{key: "limits.user_connections", allowZero: true, text: "clients of one user online at once, on all instances; at most 64", unset: "default 64"},
 			{key: "limits.address_connections", allowZero: true, text: "connections from one address (an IPv6 /64) to this process, including those of\nbackends. List your load balancer in limits.proxies first", unset: "default no limit"},
 			{key: "limits.address_rate", allowZero: true, text: "new connections a second from one address, with bursts of four seconds' worth", unset: "default no limit"},

@@ -128,7 +128,7 @@ func (b Broker) limits() (broker.LimitOptions, error) {
 	}
 	return broker.LimitOptions{
 		Connections: b.MaxConnections, MessageBytes: l.Message, Channels: l.Channels, LargeChannel: l.Presence,
-		MessageRate: l.MessageRate, ByteRate: l.ByteRate, NewChannels: l.NewChannels, UserStored: l.UserStored, PushRate: l.PushRate,
+		MessageRate: l.MessageRate, ByteRate: l.ByteRate, NewChannels: l.NewChannels, UserStored: l.UserStored, UserRead: l.UserRead, PushRate: l.PushRate,
 		AddressConnections: l.AddressConnections, AddressRate: l.AddressRate, Proxies: proxies,
 		ProxyProtocol: tcpHeaders, ProxyProtocolHTTP: httpHeaders,
 		Batch: l.Batch, Targets: l.Targets,

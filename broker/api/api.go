@@ -123,6 +123,9 @@ type Options struct {
 	// RefusePage returns why a public call is refused because of the page that makes it, or "" to
 	// accept it. Nil refuses all calls of pages that send an Origin.
 	RefusePage func(r *http.Request) (refusal string)
+	// BeginRead is called before a public call. It returns the context in which the call reads the
+	// store, and end, which is called after it, or the error that is answered. Nil means no call.
+	BeginRead  func(r *http.Request) (ctx context.Context, end func(), err error)
 	Namespaces func() *namespace.Set // the current ones
 	MaxMessage int                   // bytes of one payload
 	MaxBatch   int                   // pushes of one batch, and targets of one push

@@ -72,6 +72,15 @@ func (a api) public(e endpoint) http.HandlerFunc {
 			a.writeError(w, err)
 			return
 		}
+		if a.BeginRead != nil {
+			ctx, end, err := a.BeginRead(r)
+			if err != nil {
+				a.writeError(w, err)
+				return
+			}
+			defer end()
+			r = r.WithContext(ctx)
+		}
 		e.handle(w, r)
 	}
 }

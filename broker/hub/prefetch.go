@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 
+	"switchboard/internal/meter"
 	"switchboard/queue"
 )
 
@@ -10,6 +11,8 @@ import (
 type PrefetchRequest struct {
 	Name  string
 	After *int64 // the last id that the client has seen, or nil
+	// Read counts what is read for the client, as Acquire does. Nil counts nothing.
+	Read *meter.Meter
 }
 
 // Prefetch binds and reads several channels with as few store calls as Acquire needs for one. The
@@ -86,6 +89,7 @@ func (h *Hub) bindBatch(ctx context.Context, requests []PrefetchRequest, ready [
 			continue
 		}
 		h.clock.set(o.Value.Clock)
+		requests[i].Read.Add(meter.Delivered(sizeOf(o.Value.Messages)))
 		ready[i].finishBind(ready[i].tailOf(o.Value))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -58,8 +59,8 @@ func TestPrefetch(t *testing.T) {
 	first := s.append("news", 3)[0].ID
 	at := func(id int64) *int64 { return &id }
 	requests := []PrefetchRequest{
-		{"news", at(first)}, {"unbound", nil}, {"unread", at(0)}, {"locked", nil}, {"fresh", nil},
-		{"news", at(first)}, // again
+		{"news", at(first), new(meter.Meter)}, {"unbound", nil, nil}, {"unread", at(0), nil}, {"locked", nil, nil}, {"fresh", nil, nil},
+		{"news", at(first), nil}, // again
 	}
 	p.afterRead = func() { // stored after the read, and hinted before the channel is bound
 		a := s.append("fresh", 1)[0]
@@ -122,7 +123,7 @@ func TestPrefetchBeforeTheTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Release(pos.Channel)
-	if ready := s.Prefetch(t.Context(), []PrefetchRequest{{"news", &list[0].ID}, {"news", &list[2].ID}}); ready[0] != nil || ready[1] == nil {
+	if ready := s.Prefetch(t.Context(), []PrefetchRequest{{Name: "news", After: &list[0].ID}, {Name: "news", After: &list[2].ID}}); ready[0] != nil || ready[1] == nil {
 		t.Errorf("got %v, want the second alone", ready)
 	} else {
 		s.Release(ready[1])

@@ -91,6 +91,13 @@ func (b *Bucket) Take(r Rate, n int, now time.Duration) (wait time.Duration) {
 	return wait
 }
 
+// owe takes n tokens, also if they are not there. The bucket then owes them, as after a Take.
+func (b *Bucket) owe(r Rate, n int, now time.Duration) {
+	if !r.None() {
+		*b = Bucket(min(max(int64(*b), int64(now))+r.cost(n), int64(now)+r.window+r.debt))
+	}
+}
+
 // give returns n tokens of an earlier Take that were not used.
 func (b *Bucket) give(r Rate, n int) { *b -= Bucket(r.cost(n)) }
 

@@ -18,7 +18,7 @@ const senderShards = 32
 const minShrink = 256
 
 // Sender is the user of a client, or the network of a client without a user. All connections of one
-// Sender share its rates of what they store.
+// Sender share its rates of what they store and make the store read.
 type Sender struct {
 	user    string
 	address netip.AddrPort // the port is 0, unless the address is that of a proxy
@@ -46,11 +46,12 @@ func SenderOf(user, address string, proxies []netip.Prefix) Sender {
 type SenderRates struct {
 	Channels Rate // of channels that it creates
 	Bytes    Rate // of bytes that it stores
+	Read     Rate // of bytes that the store sends for its messages
 }
 
-// Senders has the buckets of the senders that have stored something lately. It takes some 100 bytes
-// for each of them. It is safe for concurrent use, and holds no lock for longer than a few map
-// operations, except in Expire. A nil Senders has no limits.
+// Senders has the buckets of the senders that have stored or read something lately. It takes some
+// 100 bytes for each of them. It is safe for concurrent use, and holds no lock for longer than a
+// few map operations, except in Expire. A nil Senders has no limits.
 type Senders struct {
 	rates  SenderRates
 	ledger Ledger  // nil if this is the only server
@@ -71,14 +72,15 @@ type senderShard struct {
 
 // senderUse is what a sender has used of its rates.
 type senderUse struct {
-	channels, bytes Bucket
-	unreported      amounts // stored here since the last report to the ledger
+	channels, bytes, read Bucket
+
+	unreported amounts // stored here since the last report to the ledger
 }
 
 // NewSenders returns nil if there are no rates. The ledger adds up what senders store on all
 // servers, nil for none.
 func NewSenders(r SenderRates, ledger Ledger) *Senders {
-	if r.Channels.None() && r.Bytes.None() {
+	if r.Channels.None() && r.Bytes.None() && r.Read.None() {
 		return nil
 	}
 	s := &Senders{rates: r, ledger: ledger, step: r.steps(), epoch: time.Now(), seed: maphash.MakeSeed()}
@@ -181,7 +183,7 @@ func (s *Senders) Expire() (report func(context.Context)) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for sender, use := range sh.entries {
-		if use.channels.Full(now) && use.bytes.Full(now) {
+		if use.channels.Full(now) && use.bytes.Full(now) && use.read.Full(now) {
 			delete(sh.entries, sender)
 			if rest, due := s.rest(sender, use); due {
 				rests = append(rests, rest)

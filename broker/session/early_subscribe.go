@@ -6,6 +6,7 @@ import (
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
+	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 )
 
@@ -64,21 +65,38 @@ func (c *connector) prepareChannels(ctx context.Context, jobs []*connectJob) {
 			User: j.identity.User, Grants: j.identity.Grants, Subscribed: j.identity.Subscribe,
 		})
 		if p.rules.Allows(p.subject, namespace.Subscribe, req.Channel) && !p.recentOnly(req.Channel, req.After) && c.mayHold(j, early) {
-			requests = append(requests, hub.PrefetchRequest{Name: req.Channel, After: req.After})
+			requests = append(requests, hub.PrefetchRequest{Name: req.Channel, After: req.After, Read: c.meterOf(early)})
 			requested = append(requested, j)
 		}
 	}
 	for i, channel := range c.opts.Hub.Prefetch(ctx, requests) {
 		requested[i].ready = channel
+		if read := requests[i].Read; read != nil {
+			c.senders.TakeRead(c.senderOf(requested[i]), read.Read())
+		}
 	}
 }
 
-// mayHold takes a new channel from the rate of the sender. If it returns false, Session.subscribe
-// refuses the message. If it returns true, Session.subscribe finds the channel and takes none.
+// meterOf returns a Meter for an early subscribe that may read messages, and nil for others.
+func (c *connector) meterOf(early *earlySubscribe) *meter.Meter {
+	if c.senders == nil || early.request.After == nil {
+		return nil
+	}
+	return new(meter.Meter)
+}
+
+// senderOf returns the sender of a job with an early subscribe.
+func (c *connector) senderOf(j *connectJob) limit.Sender {
+	return limit.SenderOf(wire.UserOf(j.client), j.early.Load().address, c.opts.Limits.Proxies)
+}
+
+// mayHold takes a new channel from the rate of the sender, unless the store may not be read for the
+// sender. If it returns false, the session refuses the message. If it returns true,
+// Session.subscribe finds the channel and takes none.
 func (c *connector) mayHold(j *connectJob, early *earlySubscribe) bool {
 	if c.senders == nil || c.opts.Hub.Channel(early.request.Channel) != nil {
 		return true
 	}
-	sender := limit.SenderOf(wire.UserOf(j.client), early.address, c.opts.Limits.Proxies)
-	return c.senders.TakeChannel(sender) == 0
+	sender := c.senderOf(j)
+	return c.senders.ReadWait(sender) == 0 && c.senders.TakeChannel(sender) == 0
 }

@@ -125,7 +125,7 @@ func (s *Session) chargeRead(n, paid int) {
 	}
 }
 
-// maxDebt is the debt of the message rate above which the store is not read for subscriptions.
+// maxDebt is the debt of a rate above which the store is not read for subscriptions.
 const maxDebt = time.Second
 
 // smallDelivery is how many messages a delivery may count as without a rateUse.
@@ -133,17 +133,20 @@ const smallDelivery = 4
 
 // MayRead implements hub.Subscriber.
 func (s *Session) MayRead() bool {
-	u := s.rateUse()
-	if u == nil {
-		return true
+	if u := s.rateUse(); u != nil {
+		bucket := u.messages // a copy
+		if bucket.Take(s.m.rates.messages, 1, s.m.rates.now()) >= maxDebt {
+			return false
+		}
 	}
-	bucket := u.messages // a copy
-	return bucket.Take(s.m.rates.messages, 1, s.m.rates.now()) < maxDebt
+	return s.m.senders.ReadWait(s.sender()) < maxDebt
 }
 
 // Charge implements hub.Subscriber.
 func (s *Session) Charge(written, unused int) {
-	if n := kib(meter.Delivered(written) + unused); s.rateUse() != nil || n > smallDelivery {
+	charged := meter.Delivered(written) + unused
+	s.m.senders.TakeRead(s.sender(), charged)
+	if n := kib(charged); s.rateUse() != nil || n > smallDelivery {
 		s.chargeMessages(n)
 	}
 }

@@ -158,8 +158,8 @@ type Requests struct {
 	Rate int
 }
 
-// Limits bounds what one connection may send and hold. NewChannels and UserStored count by
-// limit.Sender: by user, or by address for clients without a user.
+// Limits bounds what one connection may send and hold. NewChannels, UserStored and UserRead count
+// by limit.Sender: by user, or by address for clients without a user.
 type Limits struct {
 	// Message is the largest payload in bytes. Zero means 64 KiB.
 	Message int
@@ -179,6 +179,9 @@ type Limits struct {
 	// UserStored is the most bytes per hour that a sender may store with publishes, on all servers if
 	// there is a Ledger, with a burst of the same size. Zero means no limit.
 	UserStored int
+	// UserRead is the most bytes per second that the store may send for the messages of a sender,
+	// with a burst of four seconds' worth. Zero means no limit.
+	UserRead int
 	// Proxies are the networks of proxies, whose addresses are not those of clients. Zero means none.
 	Proxies []netip.Prefix
 }

@@ -131,6 +131,9 @@ func (s *Session) dispatch(req wire.Request) {
 		s.close(wire.CloseBadRequest, "connect comes first", 0)
 		return
 	}
+	if !s.mayReadFor(req) {
+		return
+	}
 	switch req.Type {
 	case wire.TypePing:
 		s.send(wire.Event{Type: wire.TypePong, Ref: req.Ref})
@@ -162,17 +165,21 @@ func (s *Session) dispatch(req wire.Request) {
 }
 
 // call runs job in the pool and then finish with its result on the loop. Until then further
-// messages wait. finish is also called if the session has closed meanwhile. The connection is
-// charged for what the job reads from the store in contexts with the Meter that it gets. paid is
-// the weight of the message, see chargeRead.
+// messages wait. finish is also called if the session has closed meanwhile. The connection and the
+// sender are charged for what the job reads from the store in contexts with the Meter that it gets.
+// paid is the weight of the message, see chargeRead.
 func call[T any](s *Session, paid int, job func(read *meter.Meter) (T, error), finish func(T, error)) {
 	callIn(s.m.opts.Pool, s, paid, job, finish)
 }
 
 // callIn is call with a given pool.
 func callIn[T any](pool *work.Pool, s *Session, paid int, job func(read *meter.Meter) (T, error), finish func(T, error)) {
-	read := new(meter.Meter)
-	callUncharged(pool, s, func() (T, error) { return job(read) }, func(result T, err error) {
+	read, by, senders := new(meter.Meter), s.sender(), s.m.senders
+	callUncharged(pool, s, func() (T, error) {
+		result, err := job(read)
+		senders.TakeRead(by, read.Read())
+		return result, err
+	}, func(result T, err error) {
 		s.chargeRead(read.Bytes(), paid)
 		finish(result, err)
 	})

@@ -86,11 +86,15 @@ func (s *Session) makePages(p *pageSeries) {
 		r.ownership = s.ensureOwnership(r.channel.Name)
 		r.ownership.beginSubscribe()
 	}
+	by := s.sender()
 	release := s.m.opts.Hub.Hold(r.channel.Name) // the subscription may end meanwhile
 	s.m.opts.Pool.Go(func() {
 		defer release()
 		read := new(meter.Meter)
 		series, err := s.m.prepareState(s.m.meteredContext(read), r)
+		if r.ownership != nil { // the client has asked for the pages
+			s.m.senders.TakeRead(by, read.Read())
+		}
 		s.shard.loop.Post(func() {
 			if r.ownership != nil {
 				s.dropUnusedOwnership(r.ownership)

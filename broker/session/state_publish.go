@@ -47,6 +47,9 @@ func (s *Session) publishChange(req wire.Request) {
 		if o != nil {
 			s.m.owners.endUpdate(o, err)
 		}
+		if refusal, ok := errors.AsType[*state.Refusal](err); ok {
+			s.m.senders.TakeRead(by.Sender, refusal.Size())
+		}
 		return r, err
 	}, func(r storeResult, err error) {
 		if o != nil {

@@ -9,9 +9,9 @@ import (
 	"switchboard/queue"
 )
 
-// newSenders returns the rates of what each user, or each address, stores.
+// newSenders returns the rates of what each user, or each address, stores and makes the store read.
 func newSenders(o Options) *limit.Senders {
-	rates := limit.SenderRates{Bytes: limit.PerHour(o.Limits.UserStored)}
+	rates := limit.SenderRates{Bytes: limit.PerHour(o.Limits.UserStored), Read: limit.PerSecond(o.Limits.UserRead)}
 	if n := o.Limits.NewChannels; n > 0 {
 		rates.Channels = limit.New(float64(n)/60, max(n, o.Limits.Channels))
 	}

@@ -9,22 +9,28 @@ import (
 )
 
 // Meter counts the bytes that were read. A nil Meter counts nothing.
-type Meter struct{ bytes atomic.Int64 }
+type Meter struct {
+	read  atomic.Int64
+	least atomic.Int64 // see Raise
+}
 
-// Bytes returns how many bytes were read.
-func (m *Meter) Bytes() int { return int(m.bytes.Load()) }
+// Bytes returns how many bytes count: those that were read, or more by Raise.
+func (m *Meter) Bytes() int { return int(max(m.read.Load(), m.least.Load())) }
+
+// Read returns how many bytes were read from the store.
+func (m *Meter) Read() int { return int(m.read.Load()) }
 
 // Add counts n more bytes.
 func (m *Meter) Add(n int) {
 	if m != nil {
-		m.bytes.Add(int64(n))
+		m.read.Add(int64(n))
 	}
 }
 
-// Raise makes the count at least n.
+// Raise makes Bytes return at least n: for a call that gets as much from the memory of the broker.
 func (m *Meter) Raise(n int) {
 	for m != nil {
-		if old := m.bytes.Load(); old >= int64(n) || m.bytes.CompareAndSwap(old, int64(n)) {
+		if old := m.least.Load(); old >= int64(n) || m.least.CompareAndSwap(old, int64(n)) {
 			return
 		}
 	}

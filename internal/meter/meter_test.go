@@ -22,8 +22,8 @@ func TestMeter(t *testing.T) {
 	if m.Bytes() != 5 || other.Bytes() != 0 {
 		t.Errorf("%d and %d bytes, want 5 and 0", m.Bytes(), other.Bytes())
 	}
-	if m.Raise(9); m.Bytes() != 9 {
-		t.Errorf("%d bytes, want at least 9", m.Bytes())
+	if m.Raise(9); m.Bytes() != 9 || m.Read() != 5 {
+		t.Errorf("%d bytes, want at least 9; %d read", m.Bytes(), m.Read())
 	}
 	if Of(t.Context()) != nil || Of(derived) != &m || With(t.Context(), nil) != t.Context() {
 		t.Error("the Meter of a context is another one")
