@@ -15,7 +15,7 @@ import (
 // are on, and clients may send as often as they can.
 var brokerSettings = []string{
 	"SWITCHBOARD_KIT_ROOMS={modes: {game: {capacity: 50, empty_life: 24h}}}", "SWITCHBOARD_KIT_HOLDS={}",
-	"SWITCHBOARD_LIMITS_MESSAGE_RATE=0", "SWITCHBOARD_LIMITS_BYTE_RATE=0",
+	"SWITCHBOARD_LIMITS_MESSAGE_RATE=0", "SWITCHBOARD_LIMITS_BYTE_RATE=0", "SWITCHBOARD_LIMITS_USER_READ=0",
 }
 
 // switchboardGame is a running broker.

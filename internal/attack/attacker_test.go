@@ -221,6 +221,23 @@ func (a *attacker) readEvent() (e event, code string, err error) {
 	return parseEvent(line)
 }
 
+// readMessage reads the next message.
+func (a *attacker) readMessage() ([]byte, error) {
+	if !a.frames {
+		return a.in.ReadBytes('\n')
+	}
+	for {
+		h, err := ws.ReadHeader(a.in)
+		if err != nil {
+			return nil, err
+		}
+		body := make([]byte, h.Length)
+		if _, err := io.ReadFull(a.in, body); err != nil || h.OpCode == ws.OpText {
+			return body, err
+		}
+	}
+}
+
 // httpOutcome reads a response up to the end of the connection.
 func httpOutcome(in *bufio.Reader) string {
 	response, err := http.ReadResponse(in, nil)

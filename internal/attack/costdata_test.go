@@ -12,12 +12,16 @@ import (
 
 // costSettings are those of a broker with all that a client can make it read.
 const costSettings = `
-limits: {message_rate: 0, byte_rate: 0}
+limits: {message_rate: 0, byte_rate: 0, user_read: 0}
+requests: {rate: 0}
 kit:
   rooms: {modes: {duel: {capacity: 500, reserve: 24h}}}
-  holds: {per_user: 60, hold_time: 24h, max_life: 24h}
+  holds: {per_user: 60, hold_time: 24h, max_life: 24h, methods: [hold.hold, hold.get, hold.mine, hold.resources, hold.confirm]}
   boards:
   scenes: {per_user: 200}
+  accounts:
+    {guests: true, issuer: login, audience: broker, iterations: 4096, name_rate: 1000000, address_rate: 1000000,
+     register_rate: 1000000, call_rate: 1000000}
 `
 
 // makeCostlyData stores what makes the messages costly.
@@ -56,14 +60,8 @@ func (s *scenario) makeCostlyData(t *testing.T) {
 		return list
 	}
 
-	for _, channel := range []string{"hall:long", "hall:old"} {
-		for range 8 {
-			var batch []object
-			for range 100 {
-				batch = append(batch, object{"channel": channel, "data": text(10_000)})
-			}
-			call(http.MethodPost, "/v1/push/batch", object{"messages": batch})
-		}
+	for _, channel := range []string{"hall:long", "hall:old", "open:old"} {
+		s.pushMany(t, channel)
 	}
 	for _, channel := range []string{"state:full", "state:x"} {
 		each(20, func(i int) {
@@ -83,12 +81,10 @@ func (s *scenario) makeCostlyData(t *testing.T) {
 	}
 	witness := &costlyClient{attacker: s.connectUser(t, endpoints[0], "witness")}
 	witness.ask(t, method("room.join", `{"room":"others"}`)[0])
-	for range 5 { // connections: each has a rate of requests
-		rich := &costlyClient{attacker: s.connectUser(t, endpoints[0], "mallory")}
-		for range 20 {
-			if code := rich.ask(t, method("room.create", `{"mode":"duel"}`)[0]); code != "" {
-				t.Fatalf("a room of mallory: %s", code)
-			}
+	rich := &costlyClient{attacker: s.connectUser(t, endpoints[0], "mallory")}
+	for range 100 {
+		if code := rich.ask(t, method("room.create", `{"mode":"duel"}`)[0]); code != "" {
+			t.Fatalf("a room of mallory: %s", code)
 		}
 	}
 	each(100, func(i int) {
@@ -115,8 +111,21 @@ func (s *scenario) makeCostlyData(t *testing.T) {
 		call(http.MethodPost, "/v1/avatars", object{"user": "mallory", "name": id, "id": id, "data": object{"text": text(8000)}})
 		call(http.MethodPut, "/v1/avatars/"+id+"/scene", object{"scene": "town"})
 	})
+	s.register(t, "amy")
 	s.fillRoster(t, "hall:large", 5000)
 	s.fillRoster(t, "hall:watched", 5000)
+}
+
+// pushMany stores 800 messages of 10 KB in a channel.
+func (s *scenario) pushMany(t *testing.T, channel string) {
+	t.Helper()
+	message := fmt.Sprintf(`{"channel":%q,"data":%q}`, channel, strings.Repeat("x", 10_000))
+	batch := `{"messages":[` + strings.Repeat(message+",", 99) + message + `]}`
+	for range 8 {
+		if status, answer := s.call(s.ctx, t, http.MethodPost, "/v1/push/batch", batch); status != http.StatusOK || strings.Contains(answer, `"error"`) {
+			t.Fatalf("%d %.300s", status, answer)
+		}
+	}
 }
 
 // fillRoster makes a channel have many members on this server.

@@ -17,7 +17,9 @@
 //	connections_test.go  connection limits
 //	rebinding_test.go    attacks by web pages on a broker without authentication
 //	tls_test.go          attacks on TLS and on the broker's own HTTP calls
-//	cost_test.go         what the costliest messages cost; costdata_test.go: over which data
+//	cost_test.go         what the costliest messages cost; costhttp_test.go: calls over HTTP;
+//	                     costdata_test.go: over which data
+//	reads_test.go        messages that make the store read much, from many connections
 //	rapidreset_test.go   streams of HTTP/2 that are reset at once
 //
 // The other files contain the attacks by kind.

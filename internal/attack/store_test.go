@@ -40,12 +40,17 @@ func TestAnonymousRequestsAreForbidden(t *testing.T) {
 // Redis.
 func newQuietScenario(t *testing.T, more, auth string) *scenario {
 	t.Helper()
+	return newQuietScenarioOf(t, newIssuer(t), more, auth)
+}
+
+func newQuietScenarioOf(t *testing.T, i *issuer, more, auth string) *scenario {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
 	if err := redisServer.Client(t).FlushAll(ctx).Err(); err != nil {
 		t.Fatal(err)
 	}
-	s := &scenario{ctx: ctx, issuer: newIssuer(t)}
+	s := &scenario{ctx: ctx, issuer: i}
 	s.broker = startBroker(ctx, t, s.issuer, more, auth)
 	return s
 }
@@ -229,7 +234,7 @@ func TestReadsAreNotAmplified(t *testing.T) {
 		members = 1000
 		idle    = 2 << 20 // upper bound of the broker's own reads during the test
 	)
-	s := newQuietScenario(t, "limits: {message_rate: 0, byte_rate: 0}", "") // a history has 120 KiB
+	s := newQuietScenario(t, "limits: {message_rate: 0, byte_rate: 0, user_read: 0}", "") // a history has 120 KiB
 	rdb := redisServer.Client(t)
 	message := fmt.Sprintf(`{"channel":"hall:long","data":%q}`, strings.Repeat("x", 60<<10))
 	for range 30 {

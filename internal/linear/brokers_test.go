@@ -28,7 +28,7 @@ var brokerSettings = []string{
 		"turn": {write: users}, "count": {write: users}, "doc": {write: users}, "seat/*": {write: claim, max: %d},
 		"member/{user}": {write: users, own: always, max: %d}, "part/{n}/*": {write: users, of: "member/{n}"}}}}`,
 		brokerGrace, groupLimits["seat/"], groupLimits["member/"]),
-	"SWITCHBOARD_LIMITS_MESSAGE_RATE=0",
+	"SWITCHBOARD_LIMITS_MESSAGE_RATE=0", "SWITCHBOARD_LIMITS_USER_READ=0",
 	"SWITCHBOARD_TIMES_BEAT=400ms",
 }
 
