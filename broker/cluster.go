@@ -223,8 +223,9 @@ func (b *Broker) isLive(ctx context.Context, server string) (bool, error) {
 	if b.Live(server) {
 		return true, nil
 	}
-	if err := b.member.Refresh(ctx); err != nil {
-		return false, fmt.Errorf("read the live servers: %w", err)
+	live, err := b.member.Find(ctx, server)
+	if err != nil {
+		return false, fmt.Errorf("read the lease of a server: %w", err)
 	}
-	return b.Live(server), nil
+	return live, nil
 }

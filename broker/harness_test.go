@@ -45,6 +45,7 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &shared, nil, permanentG
 // Registry holds the methods of a registry that the broker and the tests call.
 type Registry interface {
 	broker.Registry
+	Join(ctx context.Context, s registry.Server) error
 	DeclareDead(ctx context.Context, server string) (dead bool, err error)
 	Forget(ctx context.Context, server string) error
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"crypto/rand"
 	"strings"
 
@@ -12,6 +13,7 @@ func (b *Broker) newMember() *member.Member {
 	o := b.opts
 	return member.New(member.Options{
 		Registry: o.Store.Registry, Beat: o.Timing.Beat, Changed: o.Store.Changed, ChecksTokens: !o.Access.Tokens.Open(),
+		Epoch: o.Store.Epoch,
 		NewID: func() string { return o.Name + "-" + strings.ToLower(rand.Text()[:8]) }, Describe: b.describe,
 		Lost:       func(queues int) { b.metrics.losses.Add(float64(queues)) },
 		Rebinding:  func() { b.metrics.rebinds.Inc() },
@@ -42,8 +44,11 @@ func (b *Broker) describe(id string) registry.Server {
 // ID returns the server's current id.
 func (b *Broker) ID() string { return b.member.ID() }
 
-// Servers implements api.Cluster: it returns the live servers by id.
+// Servers returns the servers that had a lease at the last beat, by id, without their numbers.
 func (b *Broker) Servers() []registry.Server { return b.member.Servers() }
+
+// ServerNumbers implements api.Cluster.
+func (b *Broker) ServerNumbers(ctx context.Context) []registry.Server { return b.member.Numbers(ctx) }
 
 // Live implements api.Cluster: it reports whether a server had a lease at the last beat.
 func (b *Broker) Live(server string) bool { return b.member.IsLive(server) }

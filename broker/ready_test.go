@@ -99,21 +99,21 @@ func TestReadyRequiresBindings(t *testing.T) {
 	p.expect(object{"type": "message", "channel": "news", "data": 1})
 }
 
-// deadOnJoin is a registry in which the id of the first Join counts as dead. This happens if the
-// answer to a Join is lost, and a janitor cleans up before the next Join.
+// deadOnJoin is a registry in which the id of the first beat counts as dead. This happens if its
+// answer is lost, and a janitor cleans up before the next one.
 type deadOnJoin struct {
 	Registry
 	first string
 }
 
-func (r *deadOnJoin) Join(ctx context.Context, s registry.Server) error {
+func (r *deadOnJoin) Renew(ctx context.Context, s registry.Server, since int64) (registry.Changes, error) {
 	if r.first == "" {
 		r.first = s.ID
 	}
 	if s.ID == r.first {
-		return fmt.Errorf("join server %s: %w", s.ID, registry.ErrDead)
+		return registry.Changes{}, fmt.Errorf("beat of server %s: %w", s.ID, registry.ErrDead)
 	}
-	return r.Registry.Join(ctx, s)
+	return r.Registry.Renew(ctx, s, since)
 }
 
 func TestServerDeclaredDeadBeforeJoinTakesNewID(t *testing.T) {

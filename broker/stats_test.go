@@ -122,7 +122,7 @@ func TestStatsWithoutAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.True(t, "the answer is partial", func() bool {
-		if err := s.registry.Beat(t.Context(), unreachable); err != nil { // its lease must not end
+		if err := s.registry.Join(t.Context(), unreachable); err != nil { // its lease must not end
 			t.Fatal(err)
 		}
 		_, stats := i.call(t, "GET", "/v1/stats", "")

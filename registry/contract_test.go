@@ -9,6 +9,7 @@ import (
 type contract interface {
 	Join(ctx context.Context, s Server) error
 	Beat(ctx context.Context, s Server) error
+	Renew(ctx context.Context, s Server, since int64) (Changes, error)
 	Leave(ctx context.Context, server string) error
 	Servers(ctx context.Context) ([]Server, error)
 	NotifyStates(ctx context.Context, servers []string) error

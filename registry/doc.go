@@ -10,7 +10,13 @@
 //	s_{server}               HASH    host, version, started_at,       Options.Lease, renewed by Beat
 //	                                 last_active (ms since 1970),
 //	                                 connections, users, channels,
-//	                                 watching
+//	                                 watching, can
+//	s_ends_{servers}         ZSET    live servers by the end of       Renew, Leave, DeclareDead,
+//	                                 their leases, Unix us            Forget
+//	s_changes_{servers}      ZSET    servers that have started or     the same; changesKeep
+//	                                 ended, by a growing number
+//	s_about_{servers}        HASH    host, version, started_at, can,  the same
+//	                                 watching of live servers, JSON
 //	s_dead_{server}          STRING  empty: the tombstone             Options.TombstoneTTL
 //	s_died                   ZSET    dead servers by time             24 h, 1000 servers
 //	s_ch_{server}            SET     channels bound to the server     UnbindChannel, Leave, Forget
@@ -32,6 +38,17 @@
 //	ch_p_{channel}:<server>  HASH    <ms>:<generation>:<json> by      UnbindChannel, ChangePresence
 //	                                 client, and the version
 //	ch_pw_{channel}          SET     servers that watch presence      UnbindChannel, UnwatchPresence
+//
+// # The list of live servers
+//
+// A beat must not read all leases: the beats of n servers would be n² commands. So the leases are
+// also in three keys of one slot. Renew, in one script, renews the lease of the caller there, ends
+// those that have expired, and returns what has changed since the caller's last beat. What changes
+// with each beat, such as the number of connections, is only in s_{server}: see Servers.
+//
+// Both leases begin with the same beat. s_{server} fences a server that was declared dead, and is
+// what a janitor looks at. Servers of a former version are only in s_list and s_{server}. A caller
+// of Renew notices them by the length of s_list, and reads their leases.
 //
 // # Revoked tokens
 //

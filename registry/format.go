@@ -38,6 +38,7 @@ func parseServer(id string, fields map[string]string) Server {
 		Users:       number("users"),
 		Channels:    number("channels"),
 		Watching:    number("watching"),
+		Can:         fields["can"],
 
 		StatesChanged: number("states_changed"),
 	}

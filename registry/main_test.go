@@ -30,6 +30,8 @@ type store struct {
 	loseUser      func(user string)
 	loseRevoked   func(user string) // for all clients
 	ageSpent      func(t *testing.T, user string, by time.Duration)
+	endListed     func(t *testing.T, server string)   // ends its lease in the list of live servers
+	pause         func(t *testing.T, d time.Duration) // lets time pass for the list of live servers
 }
 
 // eachStore runs a test over every implementation.
@@ -47,7 +49,9 @@ func memoryStore() store {
 		return func(string) { now = now.Add(d) }
 	}
 	return store{m, advance(m.opts.Lease), advance(m.opts.TombstoneTTL), advance(m.opts.UserTTL), advance(m.opts.RevokedTTL),
-		func(_ *testing.T, _ string, by time.Duration) { now = now.Add(by) }}
+		func(_ *testing.T, _ string, by time.Duration) { now = now.Add(by) },
+		func(_ *testing.T, server string) { m.live.ends[server] = now },
+		func(_ *testing.T, d time.Duration) { now = now.Add(d) }}
 }
 
 // redisStore expires a key by deleting it.
@@ -71,6 +75,16 @@ func redisStore(t *testing.T, client redis.UniversalClient) store {
 			}
 			if ttl := client.PTTL(t.Context(), key).Val(); ttl > later+time.Minute || ttl < later-time.Minute {
 				t.Errorf("the TTL is %v, want %v", ttl, later)
+			}
+		},
+		func(t *testing.T, server string) {
+			ok(t, client.ZAddXX(t.Context(), r.keys.listEnds(), redis.Z{Score: 1, Member: server}).Err())
+		},
+		func(t *testing.T, d time.Duration) {
+			for _, name := range client.ZRange(t.Context(), r.keys.listEnds(), 0, -1).Val() {
+				if name != " change" {
+					ok(t, client.ZIncrBy(t.Context(), r.keys.listEnds(), -float64(d.Microseconds()), name).Err())
+				}
 			}
 		}}
 }

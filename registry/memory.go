@@ -14,6 +14,7 @@ type Memory struct {
 	mu           sync.Mutex // guards the fields below
 	listed       map[string]struct{}
 	leases       map[string]lease
+	live         liveList
 	dead         map[string]time.Time // end of the tombstone, by server
 	died         []Death              // in the order of their times
 	heldChannels sets                 // by server
@@ -45,6 +46,7 @@ func NewMemory(opts Options) *Memory {
 		opts:         opts.withDefaults(),
 		listed:       map[string]struct{}{},
 		leases:       map[string]lease{},
+		live:         newLiveList(),
 		dead:         map[string]time.Time{},
 		heldChannels: sets{},
 		heldClients:  sets{},

@@ -10,34 +10,44 @@ import (
 
 // Join is like [Redis.Join].
 func (m *Memory) Join(_ context.Context, s Server) error {
-	if err := m.beat(s); err != nil {
+	if _, err := m.renew(s, 0); err != nil {
 		return fmt.Errorf("join server %s: %w", s.ID, err)
 	}
 	return nil
 }
 
 // Beat is like [Redis.Beat].
-func (m *Memory) Beat(_ context.Context, s Server) error {
-	if err := m.beat(s); err != nil {
-		return fmt.Errorf("beat of server %s: %w", s.ID, err)
-	}
-	return nil
+func (m *Memory) Beat(ctx context.Context, s Server) error {
+	_, err := m.Renew(ctx, s, 0)
+	return err
 }
 
-func (m *Memory) beat(s Server) error {
+// Renew is like [Redis.Renew].
+func (m *Memory) Renew(_ context.Context, s Server, since int64) (Changes, error) {
+	c, err := m.renew(s, since)
+	if err != nil {
+		return Changes{}, fmt.Errorf("beat of server %s: %w", s.ID, err)
+	}
+	return c, nil
+}
+
+func (m *Memory) renew(s Server, since int64) (Changes, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.deadLocked(s.ID) {
-		return ErrDead
+		m.live.remove(s.ID)
+		return Changes{}, ErrDead
 	}
 	now := m.opts.Now()
 	former, _ := m.leaseLocked(s.ID)
-	s.StatesChanged = former.StatesChanged
+	s.StatesChanged, s.Can = former.StatesChanged, features
 	s.StartedAt = time.UnixMilli(s.StartedAt.UnixMilli()).UTC()
 	s.LastActive = time.UnixMilli(now.UnixMilli()).UTC()
 	m.leases[s.ID] = lease{server: s, ends: now.Add(m.opts.Lease)}
 	m.listed[s.ID] = struct{}{}
-	return nil
+	c := m.live.renew(s, since, now, m.opts.Lease)
+	c.Listed, c.StatesChanged = len(m.listed), s.StatesChanged
+	return c, nil
 }
 
 // NotifyStates is like [Redis.NotifyStates].
@@ -90,6 +100,7 @@ func (m *Memory) removeLocked(server string) {
 	delete(m.heldChannels, server)
 	delete(m.heldClients, server)
 	delete(m.leases, server)
+	m.live.remove(server)
 	delete(m.listed, server)
 }
 
@@ -129,6 +140,7 @@ func (m *Memory) DeclareDead(_ context.Context, server string) (bool, error) {
 		return false, nil
 	}
 	m.dead[server] = m.opts.Now().Add(m.opts.TombstoneTTL)
+	m.live.remove(server)
 	return true, nil
 }
 

@@ -15,6 +15,8 @@ var luaFiles embed.FS
 
 var (
 	beatScript           = redispipe.MustScript(luaFiles, "beat")
+	renewListedScript    = redispipe.MustScript(luaFiles, "renew_listed")
+	endListedScript      = redispipe.MustScript(luaFiles, "end_listed")
 	notifyStatesScript   = redispipe.MustScript(luaFiles, "notify_states")
 	listAddScript        = redispipe.MustScript(luaFiles, "list_add")
 	holdScript           = redispipe.MustScript(luaFiles, "hold")

@@ -10,45 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Join announces a server: it writes the lease and the description, and adds the server to
-// s_list. It returns ErrDead if the server was declared dead.
-func (r *Redis) Join(ctx context.Context, s Server) error {
-	if err := r.beat(ctx, s); err != nil {
-		return fmt.Errorf("join server %s: %w", s.ID, err)
-	}
-	return nil
-}
-
-// Beat renews the lease and the description. It returns ErrDead if the server was declared dead,
-// whether or not the lease still exists. If the lease expired, but the server was not declared
-// dead, Beat makes the server live again and adds it to s_list.
-func (r *Redis) Beat(ctx context.Context, s Server) error {
-	if err := r.beat(ctx, s); err != nil {
-		return fmt.Errorf("beat of server %s: %w", s.ID, err)
-	}
-	return nil
-}
-
-// beat adds the server to s_list every time, not only after its lease expired. If a failover lost
-// the list, or a beat was interrupted, a server with a lease would otherwise be missing from it.
-// The lease is renewed first: a server that was declared dead must not get back into the list.
-func (r *Redis) beat(ctx context.Context, s Server) error {
-	alive, err := r.eval(ctx, beatScript, []string{r.keys.lease(s.ID), r.keys.tombstone(s.ID)},
-		r.opts.Lease.Milliseconds(), s.Host, s.Version, s.StartedAt.UnixMilli(),
-		s.Connections, s.Users, s.Channels, s.Watching)
-	if err != nil {
-		return err
-	}
-	if alive == 0 {
-		return ErrDead
-	}
-	_, err = r.eval(ctx, listAddScript, []string{r.keys.serverList()}, s.ID)
-	return err
-}
-
-// NotifyStates tells live servers that states of their channels have changed. They notice it when
-// they next call Servers, so about a beat later. Others are ignored. Call it after the changes are
-// stored.
+// NotifyStates tells live servers that states of their channels have changed. They notice it at
+// their next beat, see Changes. Others are ignored. Call it after the changes are stored.
 func (r *Redis) NotifyStates(ctx context.Context, servers []string) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, server := range servers {
@@ -63,8 +26,9 @@ func (r *Redis) NotifyStates(ctx context.Context, servers []string) error {
 	return nil
 }
 
-// Leave removes the lease, s_ch_ and s_c_ of the server, then its entry in s_list. The server calls
-// it last, after it unbound everything: a binding made after Leave is never cleaned up.
+// Leave removes the server from the list of live servers, then the lease, s_ch_ and s_c_, then its
+// entry in s_list. The server calls it last, after it unbound everything: a binding made after
+// Leave is never cleaned up.
 func (r *Redis) Leave(ctx context.Context, server string) error {
 	if err := r.remove(ctx, server); err != nil {
 		return fmt.Errorf("leave of server %s: %w", server, err)
@@ -72,8 +36,8 @@ func (r *Redis) Leave(ctx context.Context, server string) error {
 	return nil
 }
 
-// Forget removes what is left of a dead server: s_ch_, s_c_ and the lease, then its entry in
-// s_list. The tombstone stays, and Died returns the server from now on.
+// Forget removes what is left of a dead server as Leave does, with its entry in s_list last. The
+// tombstone stays, and Died returns the server from now on.
 func (r *Redis) Forget(ctx context.Context, server string) error {
 	_, err := r.eval(ctx, buryScript, []string{r.keys.died()}, server, diedKeep.Milliseconds(), maxDied)
 	if err == nil {
@@ -106,6 +70,9 @@ func (r *Redis) Died(ctx context.Context) ([]Death, error) {
 // remove deletes the entry in s_list last: as long as the server is in the list, a janitor retries
 // the cleanup.
 func (r *Redis) remove(ctx context.Context, server string) error {
+	if _, err := r.eval(ctx, endListedScript, r.listKeys(), server); err != nil {
+		return err
+	}
 	if _, err := r.count(ctx, "unlink",
 		r.keys.heldChannels(server), r.keys.heldClients(server), r.keys.lease(server)); err != nil {
 		return err
@@ -175,6 +142,9 @@ func (r *Redis) Lease(ctx context.Context, server string) (Server, bool, error) 
 func (r *Redis) DeclareDead(ctx context.Context, server string) (bool, error) {
 	done, err := r.eval(ctx, declareDeadScript, []string{r.keys.tombstone(server), r.keys.lease(server)},
 		r.opts.TombstoneTTL.Milliseconds())
+	if err == nil && done == 1 {
+		_, err = r.eval(ctx, endListedScript, r.listKeys(), server)
+	}
 	if err != nil {
 		return false, fmt.Errorf("declare server %s dead: %w", server, err)
 	}

@@ -150,7 +150,7 @@ func TestRepeatingRestoresWhatAFailoverLost(t *testing.T) {
 	}
 	announce()
 	for _, key := range []string{
-		r.keys.serverList(), r.keys.lease("a"), r.keys.heldChannels("a"), r.keys.channel("news"), r.keys.channelList(),
+		r.keys.serverList(), r.keys.listEnds(), r.keys.listAbout(), r.keys.lease("a"), r.keys.heldChannels("a"), r.keys.channel("news"), r.keys.channelList(),
 	} {
 		ok(t, client.Del(ctx, key).Err())
 		announce()
@@ -208,6 +208,7 @@ func TestEveryKeyIsKnownAndBounded(t *testing.T) {
 	o := r.opts
 	ttl := map[string]time.Duration{
 		"s_list": -1, "s_{a}": o.Lease, "s_ch_{a}": -1, "s_c_{a}": -1, "s_dead_{gone}": o.TombstoneTTL,
+		"s_ends_{servers}": -1, "s_changes_{servers}": -1, "s_about_{servers}": -1,
 		"u_{ann}": o.UserTTL, "ch_list": -1, "ch_{news}": -1,
 	}
 	found, err := client.Keys(ctx, string(r.keys)+"*").Result()

@@ -35,6 +35,50 @@ type Server struct {
 	// StatesChanged differs after each NotifyStates for the server. It is 0 if there was none in this
 	// lease. Join and Beat do not write it.
 	StatesChanged int64
+	// Can names the features of the server, which Join and Renew write: "changes" if it is in the
+	// list that Renew returns. Empty for a server of a version without that list.
+	Can string
+}
+
+// features is the Can of all servers of this version.
+const features = "changes"
+
+// Changes are what has changed in the list of live servers, and what a beat also reads. The
+// servers have no LastActive, Connections, Users, Channels and StatesChanged, and a Watching of 1
+// stands for any number.
+type Changes struct {
+	Number  int64    // of the last change, for the next call
+	All     bool     // Changed has all live servers
+	Changed []Server // those that have started, or whose description has changed
+	Ended   []string // those whose lease has ended; none if All is set
+	Listed  int      // the number of ids that Listed returns
+	// StatesChanged is the number of this server, see Server.
+	StatesChanged int64
+}
+
+// changesKeep is how long the list of changes keeps a change. A server that asks later gets all
+// servers.
+const changesKeep = 10 * time.Minute
+
+// about is the JSON in the list of live servers.
+type about struct {
+	Host     string `json:"host"`
+	Version  string `json:"version"`
+	Started  int64  `json:"started_at"` // Unix ms
+	Watching bool   `json:"watching,omitempty"`
+	Can      string `json:"can"`
+}
+
+func aboutOf(s Server) about {
+	return about{Host: s.Host, Version: s.Version, Started: s.StartedAt.UnixMilli(), Watching: s.Watching > 0, Can: features}
+}
+
+func (a about) server(id string) Server {
+	s := Server{ID: id, Host: a.Host, Version: a.Version, StartedAt: time.UnixMilli(a.Started).UTC(), Can: a.Can}
+	if a.Watching {
+		s.Watching = 1
+	}
+	return s
 }
 
 // Death is a server that has died.

@@ -60,8 +60,8 @@ type Presence interface {
 
 // Cluster lists the live servers, counts subscribers, and calls the server that holds a connection.
 type Cluster interface {
-	// Servers returns the live servers.
-	Servers() []registry.Server
+	// ServerNumbers returns the live servers with their numbers, as of the last seconds.
+	ServerNumbers(ctx context.Context) []registry.Server
 	// Live reports whether the server was live at the last beat.
 	Live(server string) bool
 	// Subscribers returns the number of subscribers of each channel over all servers. partial is

@@ -79,7 +79,7 @@ func (a api) onlineUsers(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := map[string]any{}
-	servers := a.Cluster.Servers()
+	servers := a.Cluster.ServerNumbers(r.Context())
 	var count, connections int64
 	for _, s := range servers {
 		count += s.Users

@@ -207,7 +207,7 @@ func (a api) servers(w http.ResponseWriter, r *http.Request) {
 		Channels    int64  `json:"channels"`
 	}
 	rows := []row{}
-	for _, s := range a.Cluster.Servers() {
+	for _, s := range a.Cluster.ServerNumbers(r.Context()) {
 		rows = append(rows, row{
 			s.ID, s.Host, s.Version, s.StartedAt.UnixMilli(), s.LastActive.UnixMilli(),
 			s.Connections, s.Users, s.Channels,

@@ -22,16 +22,13 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// Beat renews the lease, and reads the live servers and the revoked tokens. If the store may have
-// lost something, Beat then binds everything again. Otherwise it notifies the owners of messages
-// that may have been stored without a hint. runCtx ends with the broker.
+// Beat renews the lease, and reads which servers have started or ended and the revoked tokens. If
+// the store may have lost something, Beat then binds everything again. Otherwise it notifies the
+// owners of messages that may have been stored without a hint. runCtx ends with the broker.
 func (m *Member) Beat(runCtx context.Context) {
 	ctx, cancel := context.WithTimeout(runCtx, 2*m.opts.Beat)
 	defer cancel()
 	formerID, err := m.renew(ctx)
-	if err == nil {
-		err = m.Refresh(ctx)
-	}
 	if err == nil {
 		err = m.checkRevoked(ctx)
 	}

@@ -30,11 +30,11 @@ const leaveTimeout = 5 * time.Second
 
 // Registry holds the methods of a registry that a Member calls.
 type Registry interface {
-	Join(ctx context.Context, s registry.Server) error
-	Beat(ctx context.Context, s registry.Server) error
+	Renew(ctx context.Context, s registry.Server, since int64) (registry.Changes, error)
 	Leave(ctx context.Context, server string) error
 	Servers(ctx context.Context) ([]registry.Server, error)
 	Listed(ctx context.Context) ([]string, error)
+	Lease(ctx context.Context, server string) (s registry.Server, live bool, err error)
 	RevokedSince(ctx context.Context, since int64) (users []string, next int64, more bool, err error)
 }
 
@@ -46,6 +46,9 @@ type Options struct {
 	Beat     time.Duration                   // between two beats; a lease lasts five of them
 	// Changed receives when the store restarted or failed over. Nil means never.
 	Changed <-chan struct{}
+	// Epoch returns a number that changes at each restart or failover of the store, before the first
+	// command is sent after it. Nil means that there are none.
+	Epoch func() uint64
 	// ChecksTokens is whether a beat reads the users whose tokens were revoked.
 	ChecksTokens bool
 	// Rebinding is called at each begin of a rebind. Nil means no call.
@@ -83,10 +86,12 @@ type Member struct {
 	lastBeat   atomic.Int64 // ns since started: when the last successful beat ended
 	failing    atomic.Bool  // the last beat failed, which is logged once
 
-	refreshing   sync.Mutex          // guards the fields below, so that an older list never replaces a newer one
-	notified     int64               // StatesChanged of this server at the last refresh
-	ended        map[string]struct{} // servers that lost their lease and may still be listed
-	revokedSince int64               // see registry.Redis.RevokedSince; only Beat uses it
+	refreshing   sync.Mutex // guards the fields below, so that an older list never replaces a newer one
+	known        known      // the servers as of the last beat
+	notified     int64      // StatesChanged of this server at the last beat
+	revokedSince int64      // see registry.Redis.RevokedSince; only Beat uses it
+
+	numbers numbers
 
 	rebinding  rebinding
 	background sync.WaitGroup // rebinds
@@ -94,7 +99,7 @@ type Member struct {
 
 // New returns a Member that has not joined. It needs its parts, see Attach, before the first beat.
 func New(opts Options) *Member {
-	m := &Member{opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), ended: make(map[string]struct{})}
+	m := &Member{opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), known: newKnown()}
 	id := opts.NewID()
 	m.id.Store(&id)
 	m.live.Store(&map[string]registry.Server{})
@@ -137,98 +142,110 @@ func (m *Member) SinceBeat() time.Duration {
 	return time.Since(m.started) - time.Duration(m.lastBeat.Load())
 }
 
-// renew joins the registry, or renews the lease. A server that was declared dead never gets its id
-// back: it joins under a new one, and renew returns the former id.
+// renew joins the registry, or renews the lease, and updates the live servers. A server that was
+// declared dead never gets its id back: it joins under a new one, and renew returns the former id.
 func (m *Member) renew(ctx context.Context) (formerID string, err error) {
+	m.refreshing.Lock()
+	defer m.refreshing.Unlock()
 	id, began := m.ID(), time.Since(m.started)
-	if m.joined.Load() {
-		err = m.opts.Registry.Beat(ctx, m.opts.Describe(id))
-	} else if err = m.opts.Registry.Join(ctx, m.opts.Describe(id)); err == nil {
-		m.joined.Store(true)
-		m.opts.Logger.Info().Str("server", id).Str("host", m.opts.Describe(id).Host).Msg("joined")
-	}
-	// Join may return ErrDead too: the answer to an earlier Join was lost, and the lease ended since.
+	changes, err := m.renewLease(ctx, id)
+	// Also before the server has joined: the answer to an earlier call was lost, and the lease ended
+	// since.
 	if errors.Is(err, registry.ErrDead) {
-		formerID, err = id, m.rejoin(ctx)
+		formerID = id
+		changes, err = m.rejoin(ctx)
 	}
 	if err != nil {
 		return "", err
 	}
+	if id = m.ID(); !m.joined.Swap(true) {
+		m.opts.Logger.Info().Str("server", id).Str("host", m.opts.Describe(id).Host).Msg("joined")
+	}
 	m.leaseStart.Store(began.Nanoseconds())
-	return formerID, nil
+	return formerID, m.refresh(ctx, changes)
+}
+
+// renewLease renews the lease, and returns what has changed since the last call.
+func (m *Member) renewLease(ctx context.Context, id string) (registry.Changes, error) {
+	var epoch uint64
+	if m.opts.Epoch != nil {
+		epoch = m.opts.Epoch()
+	}
+	self := m.opts.Describe(id)
+	return m.opts.Registry.Renew(ctx, self, m.known.since(epoch, self))
 }
 
 // rejoin joins under a new id. The server uses the id only after the store lists it: no janitor
-// would clean up the bindings of an unlisted server. If Join fails, the next beat tries again.
-func (m *Member) rejoin(ctx context.Context) error {
+// would clean up the bindings of an unlisted server. If Renew fails, the next beat tries again.
+func (m *Member) rejoin(ctx context.Context) (registry.Changes, error) {
 	id := m.opts.NewID()
-	if err := m.opts.Registry.Join(ctx, m.opts.Describe(id)); err != nil {
-		return err
+	m.known.number = 0
+	changes, err := m.renewLease(ctx, id)
+	if err != nil {
+		return changes, err
 	}
 	m.opts.Logger.Warn().Str("old", m.ID()).Str("server", id).Msg("this server was declared dead; it continues under a new id")
 	m.id.Store(&id)
-	m.joined.Store(true)
-	return nil
+	return changes, nil
 }
 
-// Refresh reads the live servers and passes them to presence and to the links. A janitor has no
-// links. It leaves a notification of the fields that it ends for a dead server in this server's
-// entry. Then Refresh reads the channels with states again.
-func (m *Member) Refresh(ctx context.Context) error {
-	m.refreshing.Lock()
-	defer m.refreshing.Unlock()
-	servers, ended, err := m.readServers(ctx)
-	if ended { // also with an error: the notification is not seen again
+// refresh applies the changes that a beat returned, and passes the live servers to presence and to
+// the links.
+func (m *Member) refresh(ctx context.Context, c registry.Changes) error {
+	m.known.apply(c)
+	unlisted, err := m.known.readListed(ctx, m.opts.Registry, m.ID(), c.Listed)
+	// Also with an error: the notification is not seen again.
+	if m.statesEnded(c.StatesChanged, unlisted) {
 		m.parts.Hub.MarkStatesDirty()
 	}
 	if err != nil {
 		return err
 	}
-	ids := make(map[string]bool, len(servers))
-	for _, s := range servers {
-		ids[s.ID] = true
-	}
-	m.parts.Presence.SetLive(ids)
-	if m.parts.Links != nil {
-		m.parts.Links.SetServers(servers)
-	}
+	m.setLive(m.known.live())
 	return nil
 }
 
-// readServers reads the live servers from the registry. ended reports whether a janitor may have
-// ended fields of this server's channels: it has notified this server, or a server that was live
-// before is no longer listed. The latter is for a janitor that was killed before it notified.
-func (m *Member) readServers(ctx context.Context) (servers []registry.Server, ended bool, err error) {
-	servers, err = m.opts.Registry.Servers(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	live := make(map[string]registry.Server, len(servers))
-	for _, s := range servers {
-		live[s.ID] = s
-		delete(m.ended, s.ID)
-	}
-	if self, ok := live[m.ID()]; ok && self.StatesChanged != m.notified {
-		m.notified, ended = self.StatesChanged, true
-	}
-	for id := range *m.live.Swap(&live) {
-		if _, ok := live[id]; !ok {
-			m.ended[id] = struct{}{}
-		}
-	}
-	if len(m.ended) == 0 {
-		return servers, ended, nil
-	}
-	listed, err := m.opts.Registry.Listed(ctx)
-	if err != nil {
-		return nil, ended, err
-	}
-	before := len(m.ended)
-	maps.DeleteFunc(m.ended, func(id string, _ struct{}) bool { return !slices.Contains(listed, id) })
-	return servers, ended || len(m.ended) < before, nil
+// statesEnded reports whether a janitor may have ended fields of this server's channels. A janitor
+// has no links: it changes a number in this server's entry. A server that is no longer listed
+// counts too, for a janitor that was killed before it notified.
+func (m *Member) statesEnded(changed int64, unlisted []string) bool {
+	ended := changed != m.notified || len(unlisted) > 0
+	m.notified = changed
+	return ended
 }
 
-// Servers returns the live servers, sorted by id.
+// setLive replaces the live servers.
+func (m *Member) setLive(live map[string]registry.Server) {
+	m.live.Store(&live)
+	ids := make(map[string]bool, len(live))
+	for id := range live {
+		ids[id] = true
+	}
+	m.parts.Presence.SetLive(ids)
+	if m.parts.Links != nil {
+		m.parts.Links.SetServers(m.Servers())
+	}
+}
+
+// Find reads whether a server that was not live at the last beat has a lease now. If so, it counts
+// as live from now on.
+func (m *Member) Find(ctx context.Context, server string) (bool, error) {
+	m.refreshing.Lock()
+	defer m.refreshing.Unlock()
+	if _, live := m.Live()[server]; live {
+		return true, nil
+	}
+	s, live, err := m.opts.Registry.Lease(ctx, server)
+	if err != nil || !live {
+		return false, err
+	}
+	m.known.found(s)
+	m.setLive(m.known.live())
+	return true, nil
+}
+
+// Servers returns the servers that had a lease at the last beat, sorted by id. They lack their
+// numbers, see Numbers.
 func (m *Member) Servers() []registry.Server {
 	return slices.SortedFunc(maps.Values(m.Live()), func(x, y registry.Server) int { return strings.Compare(x.ID, y.ID) })
 }

@@ -101,7 +101,7 @@ func (w *world) stepCall() {
 		}
 	case w.faulty() && !c.orphan && (c.node == nil || c.node.up()) && w.oneIn(25):
 		w.fail(c, errLost)
-	case c.node != nil && c.node.beatsLost && (c.op == "Beat" || c.op == "Join") && c.stage == waiting:
+	case c.node != nil && c.node.beatsLost && c.op == "Renew" && c.stage == waiting:
 		w.fail(c, errLost)
 	case c.stage == executed:
 		w.answer(c)

@@ -70,7 +70,7 @@ func (w *world) advance(seconds int) {
 }
 
 // leaseCalls are the functions of a beat that call the store.
-var leaseCalls = []string{"renew", "rejoin", "readServers"}
+var leaseCalls = []string{"renewLease", "readListed", "readLeases"}
 
 // runLeaseCalls executes the calls that keep a lease, if they reach the store.
 func (w *world) runLeaseCalls() {

@@ -40,12 +40,8 @@ type valueOK[T any] struct {
 	ok    bool
 }
 
-func (s *store) Join(ctx context.Context, r registry.Server) error {
-	return callStoreErr(ctx, s, "Join", subject{server: r.ID}, func(ctx context.Context) error { return s.w.registry.Join(ctx, r) }, r.ID)
-}
-
-func (s *store) Beat(ctx context.Context, r registry.Server) error {
-	return callStoreErr(ctx, s, "Beat", subject{server: r.ID}, func(ctx context.Context) error { return s.w.registry.Beat(ctx, r) }, r.ID)
+func (s *store) Renew(ctx context.Context, r registry.Server, since int64) (registry.Changes, error) {
+	return callStore(ctx, s, "Renew", subject{server: r.ID}, func(ctx context.Context) (registry.Changes, error) { return s.w.registry.Renew(ctx, r, since) }, r.ID)
 }
 
 func (s *store) Servers(ctx context.Context) ([]registry.Server, error) {

@@ -41,6 +41,9 @@ var (
 // Table describes all keys. The first row that matches a key applies.
 var Table = []Row{
 	{whole(`s_list`), "set", Owner},
+	{whole(`s_ends_\{servers\}`), "zset", Owner},
+	{whole(`s_changes_\{servers\}`), "zset", Owner},
+	{whole(`s_about_\{servers\}`), "hash", Owner},
 	{whole(`s_dead_\{.+\}`), "string", TTL},
 	{whole(`s_died`), "zset", TTL},
 	{whole(`j_list`), "hash", TTL},
