@@ -47,8 +47,9 @@
 // to the one server that holds the client. There session.inbox.hint writes the message if it
 // follows the last one written. Otherwise session.inbox.read reads the client's queue.
 //
-// Hints may be lost. peer.Links.Lost reports when that may have happened, and member.Member.Sweep
-// then reads all queues again.
+// Hints may be lost. peer.Links.Doubts reports when that may have happened, and member.Member.Sweep
+// then reads all queues again. At the end of a server peer.Links.Goodbye announces that no more
+// hints follow.
 //
 // The store may lose bindings and messages at a restart or failover. member.Member.rebind then
 // binds everything again, and delivery.Pusher.Confirm finds lost messages.

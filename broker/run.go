@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,12 +16,14 @@ const (
 	// unbindTimeout bounds the time for which the ports stay open while the clients are unbound. The
 	// unbinding does not end without the store.
 	unbindTimeout = 10 * time.Second
+	// goodbyeTimeout bounds the last hints and the goodbye to the other servers.
+	goodbyeTimeout = 3 * time.Second
 )
 
 // Run serves until ctx ends. Then it shuts down in this order: clients, also new ones, are asked to
 // reconnect to another server later; their bindings are removed from the store; calls under way
-// finish; and the server leaves the registry. Run then returns nil. It returns an error if a port
-// cannot be opened or a listener fails.
+// finish; the other servers get the last hints and a goodbye; and the server leaves the registry.
+// Run then returns nil. It returns an error if a port cannot be opened or a listener fails.
 func (b *Broker) Run(ctx context.Context) error {
 	defer b.limited.Close()
 	servers, err := b.listenHTTP()
@@ -46,6 +49,8 @@ func (b *Broker) Run(ctx context.Context) error {
 			return parts.Wait()
 		}
 	}
+	endLinks := b.startLinks()
+	defer endLinks()
 	b.startParts(partsCtx, parts, servers)
 	b.opts.Logger.Info().EmbedObject(b.listeners.addrs).Int("max_connections", b.opts.Limits.Connections).Msg("listening")
 	close(b.listeners.open)
@@ -61,8 +66,41 @@ func (b *Broker) Run(ctx context.Context) error {
 	b.member.Wait()
 	b.hooks.close()
 	b.requests.close()
+	b.sayGoodbye()
+	endLinks()
 	b.member.Leave()
 	return err
+}
+
+// startLinks starts the links. They end with the returned function, after all parts that send
+// hints.
+func (b *Broker) startLinks() (end func()) {
+	if b.links == nil {
+		return func() {}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var links sync.WaitGroup
+	links.Go(func() { _ = b.links.Run(ctx) }) // returns nil
+	return func() {
+		stop()
+		links.Wait()
+	}
+}
+
+// sayGoodbye sends the last hints and a goodbye to the other servers. A call to the store that has
+// not ended, or whose outcome is unknown, may have stored a message without a hint. Then there is
+// no goodbye, and the other servers look for the message when the links end.
+func (b *Broker) sayGoodbye() {
+	if b.links == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
+	defer cancel()
+	b.links.CloseInbound() // ends calls of other servers
+	waitUntilDone(ctx, b.waitForJobs)
+	if ctx.Err() == nil && b.pusher.NotifyUncertain(ctx) == nil {
+		b.links.Goodbye(ctx)
+	}
 }
 
 // startParts starts the servers and the loops of the broker.
@@ -72,7 +110,6 @@ func (b *Broker) startParts(ctx context.Context, parts *errgroup.Group, servers 
 	}
 	parts.Go(func() error { return b.listeners.web.Run(ctx) })
 	if b.links != nil {
-		parts.Go(func() error { return b.links.Run(ctx) })
 		parts.Go(func() error { return b.sweepLoop(ctx) })
 	}
 	for _, files := range b.certificates() {

@@ -8,7 +8,7 @@ import (
 // Links are the connections to the other servers. [peer.Links] implements it.
 type Links interface {
 	Send(server string, h peer.Hint)
-	Lost() bool // whether hints may have been lost since the last call
+	Doubts() []peer.Doubt // servers whose hints may have been lost since the last call
 	SetServers(servers []registry.Server)
 }
 
@@ -78,7 +78,7 @@ func (m *Member) UserChanged(user string) {
 // reports whether it did.
 func (m *Member) Sweep() bool {
 	p := &m.parts
-	if p.Links == nil || !p.Links.Lost() {
+	if p.Links == nil || len(p.Links.Doubts()) == 0 {
 		return false
 	}
 	p.Hub.MarkAllDirty()

@@ -26,12 +26,12 @@ func (l *Links) Handler() http.Handler {
 
 func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	from, to := query.Get("from"), query.Get("to")
+	from, to, self := query.Get("from"), query.Get("to"), l.opts.Self()
 	switch {
 	case from == "" || len(from) > maxID:
 		http.Error(w, "from must be a server id of 1 to 200 bytes", http.StatusBadRequest)
 		return
-	case to != "" && to != l.opts.Self(): // this server was started at the address of another one
+	case to != "" && to != self: // this server was started at the address of another one
 		http.Error(w, "another server is at this address now", http.StatusMisdirectedRequest)
 		return
 	}
@@ -41,6 +41,7 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server is refused: "+refused, http.StatusUnauthorized)
 		return
 	}
+	understood.set(w.Header())
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return // Accept has written the answer
@@ -54,14 +55,14 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 	log := l.opts.Logger.With().Str("from", from).Logger()
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
-	k, err := l.in.begin(from, stop)
-	if err != nil {
+	k := &inboundLink{from: from, to: self, was: query.Get("was"), features: readFeatures(r.Header), stop: stop}
+	if err := l.in.begin(k); err != nil {
 		log.Warn().Err(err).Msg("peer link refused")
 		return
 	}
 	log.Debug().Msg("peer link begins")
 	err = l.listen(ctx, conn, k)
-	l.in.end(from, k)
+	l.in.end(k)
 	if errors.Is(err, errMalformed) {
 		log.Warn().Err(err).Msg("peer link closed")
 	} else {
@@ -69,7 +70,8 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listen reads batches and calls until the link ends. Then it ends the running calls.
+// listen reads batches and calls until the link ends or the sender says goodbye. Then it ends the
+// running calls.
 func (l *Links) listen(ctx context.Context, conn *websocket.Conn, k *inboundLink) error {
 	calls := l.newCallee(ctx, conn)
 	defer calls.close()
@@ -93,14 +95,17 @@ func (l *Links) listen(ctx context.Context, conn *websocket.Conn, k *inboundLink
 			}
 			continue
 		}
-		number, decoded, err := decodeBatch(buf.Bytes(), hints[:0])
+		number, decoded, end, err := decodeBatch(buf.Bytes(), hints[:0], k.features)
 		if err != nil {
 			return err
 		}
 		silence.Reset(silenceTimeout)
-		l.in.countBatch(k, number, len(decoded))
+		l.in.countBatch(k, number, len(decoded), end)
 		l.handle(decoded)
 		l.opts.Metrics.Received(len(decoded))
+		if end.goodbye {
+			return errGoodbye
+		}
 		clear(decoded)
 		if hints = decoded; cap(hints) > maxSpare {
 			hints = nil

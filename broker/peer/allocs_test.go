@@ -11,16 +11,17 @@ func hot() []allocs.Case {
 	for i := range hints {
 		hints[i] = Hint{Kind: Channel, Name: "news", ID: int64(i + 1), Prev: int64(i), Data: make([]byte, 90)}
 	}
-	batch, _ := appendBatch(nil, 1, hints)
+	end := ending{hasSettled: true, settled: 1 << 40}
+	batch, _ := appendBatch(nil, 1, hints, end)
 	decoded := make([]Hint, 0, len(hints))
 	scratch := make([]byte, 0, 2*batchSize)
-	out := newOutbox()
+	out := newOutbox(0)
 	out.up = true
 	spare := make([]Hint, 0, 64)
 	return []allocs.Case{
-		allocs.Of("encode 64 hints", 0, func() { scratch, _ = appendBatch(scratch[:0], 1, hints) }),
+		allocs.Of("encode 64 hints", 0, func() { scratch, _ = appendBatch(scratch[:0], 1, hints, end) }),
 		allocs.Of("decode 64 hints", 128, func() { // a copy of the name and the data of each
-			if _, _, err := decodeBatch(batch, decoded[:0]); err != nil {
+			if _, _, _, err := decodeBatch(batch, decoded[:0], settled); err != nil {
 				panic(err)
 			}
 		}),
@@ -28,7 +29,7 @@ func hot() []allocs.Case {
 			for _, h := range hints {
 				out.add(h, false)
 			}
-			spare, _ = out.take(spare[:0])
+			spare, _, _ = out.take(spare[:0])
 		}),
 	}
 }

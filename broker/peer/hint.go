@@ -58,30 +58,87 @@ func (h *Hint) append(b []byte) []byte {
 	return append(b, h.Data...)
 }
 
-// appendBatch appends a batch to b: number and the first n hints, as many as batchSize allows.
-func appendBatch(b []byte, number uint64, hints []Hint) (batch []byte, n int) {
+// ending is what follows the hints of a batch. The zero value is nothing. Only links with features
+// have it.
+type ending struct {
+	goodbye    bool   // the sender addresses no more hints
+	hasSettled bool   // whether settled is set
+	settled    uint64 // see Options.Settled
+}
+
+// The flags of an ending.
+const (
+	flagGoodbye = 1 << iota
+	flagSettled
+)
+
+func (e ending) append(b []byte) []byte {
+	var flags byte
+	if e.goodbye {
+		flags |= flagGoodbye
+	}
+	if e.hasSettled {
+		flags |= flagSettled
+	}
+	if flags == 0 {
+		return b
+	}
+	if b = append(b, 0, flags); e.hasSettled {
+		b = binary.AppendUvarint(b, e.settled)
+	}
+	return b
+}
+
+// decodeEnding decodes b, which follows kind 0.
+func decodeEnding(b []byte) (e ending, ok bool) {
+	if len(b) == 0 {
+		return e, false
+	}
+	flags, b := b[0], b[1:]
+	e.goodbye, e.hasSettled = flags&flagGoodbye != 0, flags&flagSettled != 0
+	if e.hasSettled {
+		if e.settled, b, ok = uvarint(b); !ok {
+			return e, false
+		}
+	}
+	return e, len(b) == 0 && flags != 0 && flags <= flagGoodbye|flagSettled
+}
+
+// appendBatch appends a batch to b: number and the first n hints, as many as batchSize allows. The
+// ending says something about all hints, so it is in the last batch of several.
+func appendBatch(b []byte, number uint64, hints []Hint, end ending) (batch []byte, n int) {
 	b = binary.AppendUvarint(b, number)
 	for n < len(hints) && len(b) < batchSize {
 		b = hints[n].append(b)
 		n++
 	}
+	if n == len(hints) {
+		b = end.append(b)
+	}
 	return b, n
 }
 
-// decodeBatch decodes b and appends its hints to hints. They share no memory with b.
-func decodeBatch(b []byte, hints []Hint) (number uint64, _ []Hint, err error) {
+// decodeBatch decodes b and appends its hints to hints. They share no memory with b. Without
+// features, b has no ending.
+func decodeBatch(b []byte, hints []Hint, f features) (number uint64, _ []Hint, end ending, err error) {
 	number, b, ok := uvarint(b)
 	if !ok {
-		return 0, hints, errMalformed
+		return 0, hints, end, errMalformed
 	}
 	for len(b) > 0 {
+		if b[0] == 0 && f != 0 {
+			if end, ok = decodeEnding(b[1:]); !ok {
+				return 0, hints, end, errMalformed
+			}
+			break
+		}
 		var h Hint
 		if h, b, ok = decodeHint(b); !ok {
-			return 0, hints, errMalformed
+			return 0, hints, end, errMalformed
 		}
 		hints = append(hints, h)
 	}
-	return number, hints, nil
+	return number, hints, end, nil
 }
 
 func decodeHint(b []byte) (h Hint, rest []byte, ok bool) {

@@ -1,17 +1,18 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
 
 const (
-	silentAfter     = time.Second     // an active link is silent after this time without a batch: four heartbeats
-	idleSilentAfter = 5 * time.Second // an idle link is silent after this time without a batch
-	reportInterval  = time.Second     // how often Lost reports a silent link
-	maxInbound      = 4096
+	maxInbound = 4096
+	// maxSenders is the most servers whose numbers are kept, before the list of servers needs more.
+	maxSenders = 2 * maxInbound
 )
 
 var (
@@ -19,131 +20,188 @@ var (
 	errTooMany = errors.New("too many peer links")
 )
 
-// inbound is the state of the links from other servers, and whether hints may be lost.
+// inbound is the state of the links from other servers, and whether their hints may be lost.
 type inbound struct {
-	now func() time.Time
+	self func() string
+	now  func() time.Time
 
-	mu            sync.Mutex // guards the fields below
-	live          map[string]bool
-	links         map[string]*inboundLink // the links, by server id
-	lossSuspected bool                    // hints may have been lost since the last call of lost
-	lastReport    time.Time               // when lost last returned true
-	closed        bool
+	mu      sync.Mutex // guards the fields below
+	senders map[string]*sender
+	links   int // senders with a link
+	closed  bool
 
 	running sync.WaitGroup // counts the links; Add is called with mu held and closed false
 }
 
 // inboundLink is the receiving end of one link.
 type inboundLink struct {
-	stop context.CancelFunc
+	from, to string // the ids of both servers, as the request of the link names them
+	was      string // an earlier id of the sender, whose numbers it continues; may be empty
+	features features
+	stop     context.CancelFunc // makes the caller end the link and call inbound.end
 
 	// The fields below are guarded by inbound.mu.
-	lastBatch time.Time // when the last batch arrived, or the link began
-	lastHint  time.Time // when the last hint arrived or was found missing
-	started   bool      // whether a batch has arrived
-	next      uint64    // the expected number of the next batch
+	sender  *sender
+	started bool // whether a batch has arrived
 }
 
-func newInbound() *inbound {
-	return &inbound{now: time.Now, links: make(map[string]*inboundLink)}
+func newInbound(self func() string) *inbound {
+	return &inbound{self: self, now: time.Now, senders: make(map[string]*sender)}
 }
 
-// setLive sets the other live servers. It ends the links of servers that are no longer live. A
-// server that was not live yet may already have a link, since the registry's list takes a moment
-// to arrive.
-func (in *inbound) setLive(live map[string]bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for id := range in.live {
-		if k := in.links[id]; k != nil && !live[id] {
-			k.stop()
-		}
-	}
-	in.live = live
-}
-
-// begin registers a link. It ends an older link of the same server. stop must make the caller end
-// the link and call end.
-func (in *inbound) begin(from string, stop context.CancelFunc) (*inboundLink, error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	old := in.links[from]
-	switch {
-	case in.closed:
-		return nil, errClosed
-	case old != nil:
-		old.stop()
-	case len(in.links) >= maxInbound:
-		return nil, errTooMany
-	}
-	k := &inboundLink{stop: stop, lastBatch: in.now()}
-	in.links[from] = k
-	in.running.Add(1)
-	return k, nil
-}
-
-// countBatch counts a batch of n hints. number is the number of the first.
-func (in *inbound) countBatch(k *inboundLink, number uint64, n int) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	k.lastBatch = in.now()
-	if n > 0 || k.started && number != k.next {
-		k.lastHint = k.lastBatch
-	}
-	if !k.started || number != k.next {
-		in.lossSuspected = true
-	}
-	k.started, k.next = true, number+uint64(n)
-}
-
-// maxSilence returns how long the sender of k may send nothing. The sender sends quick heartbeats
-// for activeTime after a hint. maxSilence expects them until two heartbeats before the end of that
-// time, so that a sender that has just become idle is not reported.
-func (k *inboundLink) maxSilence() time.Duration {
-	if k.lastBatch.Sub(k.lastHint) < activeTime-2*heartbeat {
-		return silentAfter
-	}
-	return idleSilentAfter
-}
-
-func (in *inbound) end(from string, k *inboundLink) {
-	defer in.running.Done()
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.lossSuspected = true // hints in transit are lost
-	if in.links[from] == k {
-		delete(in.links, from)
-	}
-}
-
-// lost implements Links.Lost.
-func (in *inbound) lost() bool {
+// setLive sets the other live servers, with the last renewals of their leases. A link from another
+// server stays: the list takes a moment to arrive, and a server without a lease may still store.
+func (in *inbound) setLive(live map[string]time.Time) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.now()
-	if !in.lossSuspected && (now.Sub(in.lastReport) < reportInterval || !in.anySilentLocked(now)) {
-		return false
-	}
-	in.lossSuspected, in.lastReport = false, now
-	return true
-}
-
-// anySilentLocked reports whether a live server has no link, or a silent one.
-func (in *inbound) anySilentLocked(now time.Time) bool {
-	for id := range in.live {
-		if k := in.links[id]; k == nil || now.Sub(k.lastBatch) > k.maxSilence() {
-			return true
+	for id, active := range live {
+		s := in.senders[id]
+		if s == nil {
+			s = &sender{}
+			in.senders[id] = s
+		}
+		if !s.live {
+			s.live = true
+			if s.link == nil {
+				s.lastBatch = now // its silence begins
+			}
+		}
+		if !active.Equal(s.active) {
+			s.active = active
+			s.renewals++
 		}
 	}
-	return false
+	for id, s := range in.senders {
+		if _, ok := live[id]; s.live && !ok {
+			s.live, s.absent = false, now
+		}
+	}
+}
+
+// begin registers a link. It ends an older link of the same server.
+func (in *inbound) begin(k *inboundLink) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s := in.senders[k.from]
+	switch {
+	case in.closed:
+		return errClosed
+	case (s == nil || s.link == nil) && in.links >= maxInbound, s == nil && len(in.senders) >= maxSenders:
+		return errTooMany
+	case s == nil:
+		s = &sender{}
+		in.senders[k.from] = s
+	}
+	if s.link != nil {
+		s.link.stop()
+	} else {
+		in.links++
+	}
+	in.running.Add(1)
+	if former := in.senders[k.was]; former != nil && former.to == k.to && s.to == "" {
+		former.continueAs(s)
+	}
+	if s.to != k.to {
+		s.to, s.next = k.to, 0
+	}
+	s.link, s.features, s.left, s.lastBatch = k, k.features, false, in.now()
+	k.sender = s
+	return nil
+}
+
+// countBatch counts a batch of n hints. number is the number of the first.
+func (in *inbound) countBatch(k *inboundLink, number uint64, n int, end ending) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s := k.sender
+	if s.link != k {
+		return // a newer link has taken over; its first number tells what is missing
+	}
+	now := in.now()
+	if k.to == in.self() { // else nothing is known about hints to the present id
+		s.lastBatch = now
+	}
+	s.count(number, n, end, now)
+}
+
+// end removes a link. Hints in transit are lost, unless the sender has said goodbye.
+func (in *inbound) end(k *inboundLink) {
+	defer in.running.Done()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s := k.sender
+	switch {
+	case s.link == k:
+		s.link, s.absent, s.lastBatch = nil, in.now(), time.Time{}
+		s.ended = s.ended || !s.left && !s.continued
+		in.links--
+	case !s.features.has(counts):
+		s.missing = true // the numbers of the newer link do not tell
+	}
+}
+
+// dialled records the outcome of a dial: whether no process listens at the address of the server.
+func (in *inbound) dialled(server string, gone bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if s := in.senders[server]; s != nil && s.gone != gone {
+		s.gone, s.silences, s.renewals = gone, min(s.silences, 1), 0
+	}
+}
+
+// doubts implements Links.Doubts.
+func (in *inbound) doubts() (list []Doubt) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	now := in.now()
+	for id, s := range in.senders {
+		due := s.silent(now) && now.Sub(s.reported) >= s.pause()
+		expired := !s.live && s.link == nil && now.Sub(s.absent) > rememberSender
+		if due || s.doubted() || expired && !s.left {
+			list = append(list, s.report(id, now))
+		}
+		if expired {
+			in.dropLocked(id, s)
+		}
+	}
+	slices.SortFunc(list, func(x, y Doubt) int { return cmp.Compare(x.Server, y.Server) })
+	return list
+}
+
+// unlisted implements Links.Unlisted.
+func (in *inbound) unlisted(server string) (d Doubt, doubted bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s := in.senders[server]
+	if s == nil {
+		return Doubt{Server: server}, true
+	}
+	if !s.live { // else it is back on the list
+		in.dropLocked(server, s)
+	}
+	doubted = s.doubted() || !s.left
+	return s.report(server, in.now()), doubted
+}
+
+// dropLocked forgets a server and ends its link.
+func (in *inbound) dropLocked(server string, s *sender) {
+	delete(in.senders, server)
+	if s.link != nil {
+		s.link.stop()
+		s.link = nil
+		in.links--
+	}
 }
 
 // close ends all links and waits for them. No link begins after close.
 func (in *inbound) close() {
 	in.mu.Lock()
 	in.closed = true
-	for _, k := range in.links {
-		k.stop()
+	for _, s := range in.senders {
+		if s.link != nil {
+			s.link.stop()
+		}
 	}
 	in.mu.Unlock()
 	in.running.Wait()

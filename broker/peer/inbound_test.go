@@ -4,71 +4,164 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
 
-// newTestInbound returns an inbound without links, and its clock.
+// newTestInbound returns the inbound of the server self without links, and its clock.
 func newTestInbound() (*inbound, *time.Time) {
-	in, now := newInbound(), time.Unix(1e9, 0)
+	in, now := newInbound(func() string { return "self" }), time.Unix(1e9, 0)
 	in.now = func() time.Time { return now }
 	return in, &now
 }
 
-func (in *inbound) mustBegin(t *testing.T, from string) (*inboundLink, context.Context) {
+// setListed makes the servers live, with leases that were never renewed.
+func (in *inbound) setListed(ids ...string) {
+	live := make(map[string]time.Time)
+	for _, id := range ids {
+		live[id] = time.Time{}
+	}
+	in.setLive(live)
+}
+
+// mustBegin begins a link to the server self.
+func (in *inbound) mustBegin(t *testing.T, from string, f features, change ...func(*inboundLink)) (*inboundLink, context.Context) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	k, err := in.begin(from, stop)
-	if err != nil {
+	k := &inboundLink{from: from, to: "self", features: f, stop: stop}
+	for _, c := range change {
+		c(k)
+	}
+	if err := in.begin(k); err != nil {
 		t.Fatal(err)
 	}
 	return k, ctx
 }
 
-func TestLostByNumber(t *testing.T) {
-	in, now := newTestInbound()
-	in.setLive(map[string]bool{"a": true})
-	k, _ := in.mustBegin(t, "a")
-	for _, step := range []struct {
-		name   string
-		number uint64
-		n      int
-		lost   bool
+// doubted returns the servers in doubt.
+func (in *inbound) doubted() (ids []string) {
+	for _, d := range in.doubts() {
+		ids = append(ids, d.Server)
+	}
+	return ids
+}
+
+func TestDoubtByNumber(t *testing.T) {
+	for name, c := range map[string]struct {
+		features features
+		first    bool // whether a first batch with the expected number is doubted
 	}{
-		{"first batch, whatever its number", 7, 2, true},
-		{"next", 9, 0, false},
-		{"heartbeat", 9, 0, false},
-		{"hints", 9, 3, false},
-		{"one is missing", 13, 1, true},
-		{"heartbeat after the gap", 14, 0, false},
-		{"backwards", 2, 1, true},
-		{"heartbeat after it", 3, 0, false},
+		"with counts": {counts, false},
+		"an older server, which counts only while it has a link": {0, true},
 	} {
-		*now = now.Add(time.Millisecond)
-		in.countBatch(k, step.number, step.n)
-		if got := in.lost(); got != step.lost {
-			t.Errorf("%s: lost is %v", step.name, got)
+		t.Run(name, func(t *testing.T) { doubtByNumber(t, c.features, c.first) })
+	}
+}
+
+func doubtByNumber(t *testing.T, f features, first bool) {
+	in, now := newTestInbound()
+	in.setListed("a")
+	k, _ := in.mustBegin(t, "a", f)
+	again := func() {
+		in.end(k)
+		if got := in.doubted(); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("a link ended without a goodbye, and %v is doubted", got)
 		}
-		if in.lost() {
+		k, _ = in.mustBegin(t, "a", f)
+	}
+	for _, step := range []struct {
+		name    string
+		newLink bool
+		number  uint64
+		n       int
+		doubted bool
+	}{
+		{"first batch", false, 0, 2, first},
+		{"next", false, 2, 0, false},
+		{"heartbeat", false, 2, 0, false},
+		{"hints", false, 2, 3, false},
+		{"one is missing", false, 6, 1, true},
+		{"heartbeat after the gap", false, 7, 0, false},
+		{"new link", true, 7, 1, first},
+		{"new link that missed a hint", true, 9, 0, true},
+		{"heartbeat after it", false, 9, 0, false},
+		{"backwards", false, 2, 1, true},
+		{"heartbeat after it", false, 3, 0, false},
+	} {
+		if step.newLink {
+			again()
+		}
+		*now = now.Add(time.Millisecond)
+		in.countBatch(k, step.number, step.n, ending{})
+		if got := len(in.doubts()) > 0; got != step.doubted {
+			t.Errorf("%s: doubted is %v", step.name, got)
+		}
+		if len(in.doubts()) > 0 {
 			t.Errorf("%s: reported twice", step.name)
 		}
 	}
-	in.end("a", k)
-	if !in.lost() {
-		t.Error("the end of a link is not reported as a loss")
-	}
 }
 
-func TestLostByFirstNumberZero(t *testing.T) {
+// TestUncountedDrops checks that the number 0 of a first batch is a doubt if the server has heard
+// of hints before, and that any other is one if it has not.
+func TestUncountedDrops(t *testing.T) {
 	in, _ := newTestInbound()
-	k, _ := in.mustBegin(t, "a")
-	// Number 0 does not prove that no hints were dropped before.
-	if in.countBatch(k, 0, 0); !in.lost() {
-		t.Error("the first batch of a link is not reported as a loss")
+	k, _ := in.mustBegin(t, "a", counts)
+	if in.countBatch(k, 3, 0, ending{}); len(in.doubts()) == 0 {
+		t.Error("three hints were dropped before the first link, without a doubt")
+	}
+	in.end(k)
+	in.doubts()
+	k, _ = in.mustBegin(t, "a", counts)
+	if in.countBatch(k, 0, 0, ending{}); len(in.doubts()) == 0 {
+		t.Error("the count of a server began again, without a doubt")
 	}
 }
 
-func TestLostBySilence(t *testing.T) {
+// TestDoubtSettled checks that a doubt has the number up to which this server certainly knows
+// everything: the last one that arrived before the missing hint.
+func TestDoubtSettled(t *testing.T) {
+	in, now := newTestInbound()
+	in.setListed("a")
+	at := func(n uint64) ending { return ending{hasSettled: true, settled: n} }
+	expect := func(what string, want ...Doubt) {
+		t.Helper()
+		if got := in.doubts(); !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, want %+v", what, got, want)
+		}
+	}
+	k, _ := in.mustBegin(t, "a", counts|settled)
+	in.countBatch(k, 0, 2, at(10))
+	in.countBatch(k, 2, 2, ending{}) // the first batch of several
+	in.countBatch(k, 4, 1, at(11))
+	in.countBatch(k, 7, 0, at(13))
+	in.countBatch(k, 7, 1, at(14))
+	expect("two hints are missing", Doubt{"a", 11, true})
+	expect("reported")
+	in.countBatch(k, 9, 0, ending{})
+	expect("one is missing", Doubt{"a", 14, true})
+	in.countBatch(k, 9, 0, at(20))
+	*now = now.Add(10 * time.Second)
+	expect("it is silent", Doubt{"a", 20, true})
+	*now = now.Add(reportInterval)
+	expect("it is still silent", Doubt{"a", 20, true})
+	in.end(k)
+	expect("its link ended", Doubt{"a", 20, true})
+	k, _ = in.mustBegin(t, "a", counts|settled)
+	in.countBatch(k, 12, 0, at(30))
+	expect("the next link shows missing hints", Doubt{"a", 20, true})
+	in.countBatch(k, 13, 0, at(31))
+	in.setListed()
+	if d, doubted := in.unlisted("a"); !doubted || d != (Doubt{"a", 30, true}) {
+		t.Errorf("unlisted with a missing hint: %+v, %t", d, doubted)
+	}
+	if d, doubted := in.unlisted("a"); !doubted || d != (Doubt{"a", 0, false}) {
+		t.Errorf("an unknown server: %+v, %t", d, doubted)
+	}
+}
+
+func TestDoubtBySilence(t *testing.T) {
 	for name, c := range map[string]struct {
 		hints      int // in the last batch
 		maxSilence time.Duration
@@ -76,23 +169,22 @@ func TestLostBySilence(t *testing.T) {
 		"active": {1, time.Second},
 		"idle":   {0, 5 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) { lostBySilence(t, c.hints, c.maxSilence) })
+		t.Run(name, func(t *testing.T) { doubtBySilence(t, c.hints, c.maxSilence) })
 	}
 }
 
-func lostBySilence(t *testing.T, hints int, maxSilence time.Duration) {
+func doubtBySilence(t *testing.T, hints int, maxSilence time.Duration) {
 	in, now := newTestInbound()
-	if in.lost() {
-		t.Error("without other servers, a loss is reported")
+	if in.doubts() != nil {
+		t.Error("without other servers, there is a doubt")
 	}
-	in.setLive(map[string]bool{"a": true})
-	k, _ := in.mustBegin(t, "a")
-	in.countBatch(k, 0, hints)
-	in.lost()
+	in.setListed("a")
+	k, _ := in.mustBegin(t, "a", counts)
+	in.countBatch(k, 0, hints, ending{})
 	for _, step := range []struct {
-		name  string
-		after time.Duration
-		lost  bool
+		name    string
+		after   time.Duration
+		doubted bool
 	}{
 		{"silent as long as allowed", maxSilence, false},
 		{"silent for longer", time.Millisecond, true},
@@ -102,22 +194,97 @@ func lostBySilence(t *testing.T, hints int, maxSilence time.Duration) {
 		{"another second later", 500 * time.Millisecond, true},
 	} {
 		*now = now.Add(step.after)
-		if got := in.lost(); got != step.lost {
-			t.Errorf("%s: lost is %v", step.name, got)
+		if got := len(in.doubts()) > 0; got != step.doubted {
+			t.Errorf("%s: doubted is %v", step.name, got)
 		}
 	}
 	*now = now.Add(time.Minute)
-	if in.countBatch(k, uint64(hints), 0); in.lost() {
-		t.Error("a batch arrived and none is missing, but a loss is reported")
+	if in.countBatch(k, uint64(hints), 0, ending{}); in.doubts() != nil {
+		t.Error("a batch arrived and none is missing, but there is a doubt")
 	}
-	in.setLive(map[string]bool{"a": true, "b": true})
-	if !in.lost() {
-		t.Error("a live server without a link is not reported")
+	in.setListed("a", "b")
+	if in.doubts() != nil {
+		t.Error("a new server is doubted before it could make a link")
+	}
+	*now = now.Add(silentAfter + 1)
+	if got := in.doubted(); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("a live server has no link, and %v is doubted", got)
 	}
 	*now = now.Add(time.Minute)
-	in.countBatch(k, uint64(hints), 0)
-	if in.setLive(map[string]bool{"a": true}); in.lost() {
-		t.Error("a server that is no longer live is reported")
+	in.countBatch(k, uint64(hints), 0, ending{})
+	if in.setListed("a"); in.doubts() != nil {
+		t.Error("a server that is no longer live is doubted")
+	}
+}
+
+// TestDoubtOfOwnID checks that the numbers of hints to an earlier id of this server say nothing
+// about those to its present id.
+func TestDoubtOfOwnID(t *testing.T) {
+	in, now := newTestInbound()
+	self := "self"
+	in.self = func() string { return self }
+	in.setListed("a")
+	k, _ := in.mustBegin(t, "a", counts)
+	in.countBatch(k, 0, 5, ending{})
+	self = "new"
+	*now = now.Add(silentAfter + 1)
+	in.countBatch(k, 5, 0, ending{})
+	if len(in.doubts()) == 0 {
+		t.Error("only the former id hears the server, without a doubt")
+	}
+	to := func(k *inboundLink) { k.to = "new" }
+	k, _ = in.mustBegin(t, "a", counts, to)
+	if in.countBatch(k, 5, 0, ending{}); len(in.doubts()) == 0 {
+		t.Error("five hints to the new id were dropped, without a doubt")
+	}
+	k, _ = in.mustBegin(t, "a", counts, to)
+	if in.countBatch(k, 5, 0, ending{}); len(in.doubts()) != 0 {
+		t.Error("no hint was dropped, and there is a doubt")
+	}
+}
+
+// TestNewIDContinues checks that a server with a new id continues the numbers of the former one.
+func TestNewIDContinues(t *testing.T) {
+	for name, c := range map[string]struct {
+		was     string
+		number  uint64
+		doubted []string // after the first batch under the new id
+	}{
+		"nothing is missing": {"a", 7, nil},
+		"a hint is missing":  {"a", 8, []string{"a2"}},
+		"another former id":  {"b", 7, []string{"a2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, now := newTestInbound()
+			in.setListed("a")
+			k, _ := in.mustBegin(t, "a", counts|settled)
+			in.countBatch(k, 0, 7, ending{hasSettled: true, settled: 4})
+			in.end(k)
+			if got := in.doubted(); !slices.Equal(got, []string{"a"}) {
+				t.Errorf("the link under the former id ended, and %v is doubted", got)
+			}
+			in.setListed("a", "a2")
+			k, _ = in.mustBegin(t, "a2", counts|settled, func(k *inboundLink) { k.was = c.was })
+			in.countBatch(k, c.number, 0, ending{hasSettled: true, settled: 5})
+			d := in.doubts()
+			if got := len(d); got != len(c.doubted) || got > 0 && d[0].Server != c.doubted[0] {
+				t.Errorf("%+v, want doubts about %v", d, c.doubted)
+			}
+			if c.was != "a" {
+				return
+			}
+			if len(d) > 0 && d[0].Settled != 4 {
+				t.Errorf("the doubt is %+v, want that of the former id", d[0])
+			}
+			*now = now.Add(3 * time.Second)
+			in.countBatch(k, c.number, 0, ending{})
+			if got := in.doubted(); got != nil {
+				t.Errorf("%v is doubted: the former id is silent, but the new one is not", got)
+			}
+			if _, doubted := in.unlisted("a"); !doubted {
+				t.Error("a janitor has removed what the former id held, without a doubt")
+			}
+		})
 	}
 }
 
@@ -125,7 +292,10 @@ func lostBySilence(t *testing.T, hints int, maxSilence time.Duration) {
 // one.
 func TestMaxSilence(t *testing.T) {
 	in, now := newTestInbound()
-	k, _ := in.mustBegin(t, "a")
+	k, _ := in.mustBegin(t, "a", counts)
+	if got := k.sender.maxSilence(); got != silentAfter {
+		t.Errorf("a new link may be silent for %v", got)
+	}
 	for _, step := range []struct {
 		name   string
 		after  time.Duration
@@ -133,57 +303,133 @@ func TestMaxSilence(t *testing.T) {
 		n      int
 		want   time.Duration
 	}{
-		{"the first batch, whatever its number", 0, 3, 0, idleSilentAfter},
-		{"a hint", time.Second, 3, 1, silentAfter},
-		{"heartbeat", 4 * time.Second, 4, 0, silentAfter},
-		{"perhaps the last quick heartbeat", 500 * time.Millisecond, 4, 0, idleSilentAfter},
-		{"idle", 2 * time.Second, 4, 0, idleSilentAfter},
-		{"one is missing", 2 * time.Second, 5, 0, silentAfter},
+		{"the first batch, without any hint so far", 0, 0, 0, idleSilentAfter},
+		{"a hint", time.Second, 0, 1, silentAfter},
+		{"heartbeat", 4 * time.Second, 1, 0, silentAfter},
+		{"perhaps the last quick heartbeat", 500 * time.Millisecond, 1, 0, idleSilentAfter},
+		{"idle", 2 * time.Second, 1, 0, idleSilentAfter},
+		{"one is missing", 2 * time.Second, 2, 0, silentAfter},
 	} {
 		*now = now.Add(step.after)
-		if in.countBatch(k, step.number, step.n); k.maxSilence() != step.want {
-			t.Errorf("%s: it may be silent for %v, want %v", step.name, k.maxSilence(), step.want)
+		if in.countBatch(k, step.number, step.n, ending{}); k.sender.maxSilence() != step.want {
+			t.Errorf("%s: it may be silent for %v, want %v", step.name, k.sender.maxSilence(), step.want)
 		}
+	}
+	*now = now.Add(10 * time.Second)
+	k, _ = in.mustBegin(t, "a", counts)
+	if in.countBatch(k, 2, 0, ending{}); k.sender.maxSilence() != silentAfter {
+		t.Error("a sender with hints before its link sends quick heartbeats, but they are not expected")
 	}
 }
 
 func TestInboundNewerWins(t *testing.T) {
-	in, _ := newTestInbound()
-	older, olderCtx := in.mustBegin(t, "a")
-	newer, newerCtx := in.mustBegin(t, "a")
-	if olderCtx.Err() == nil || newerCtx.Err() != nil {
-		t.Fatal("the older link was not ended, or the newer one was")
-	}
-	if in.end("a", older); in.links["a"] != newer {
-		t.Error("the end of the older link removed the newer one")
-	}
-	if in.end("a", newer); len(in.links) != 0 {
-		t.Error("an ended link is not removed")
+	for name, f := range map[string]features{"with counts": counts, "an older server": 0} {
+		t.Run(name, func(t *testing.T) {
+			in, _ := newTestInbound()
+			older, olderCtx := in.mustBegin(t, "a", f)
+			in.countBatch(older, 0, 4, ending{})
+			in.doubts()
+			newer, newerCtx := in.mustBegin(t, "a", f)
+			if olderCtx.Err() == nil || newerCtx.Err() != nil {
+				t.Fatal("the older link was not ended, or the newer one was")
+			}
+			in.countBatch(newer, 4, 0, ending{})
+			in.doubts()
+			in.countBatch(older, 4, 1, ending{}) // read before the newer link began
+			in.end(older)
+			if in.senders["a"].link != newer || in.links != 1 {
+				t.Error("the end of the older link removed the newer one")
+			}
+			if got := len(in.doubts()) > 0; got != (f == 0) {
+				t.Errorf("the older link ended: doubted is %t", got)
+			}
+			in.countBatch(newer, 4, 0, ending{})
+			if in.doubts() != nil {
+				t.Error("a batch of the older link changed the numbers of the newer one")
+			}
+			if in.end(newer); in.links != 0 || in.senders["a"].link != nil {
+				t.Error("an ended link is not removed")
+			}
+		})
 	}
 }
 
-func TestInboundSetLive(t *testing.T) {
+// TestUnlistedEndsLink checks that a link ends when its server is no longer listed, and not with
+// its lease.
+func TestUnlistedEndsLink(t *testing.T) {
 	in, _ := newTestInbound()
-	_, a := in.mustBegin(t, "a")
-	_, early := in.mustBegin(t, "early")
-	in.setLive(map[string]bool{"a": true, "b": true})
-	in.setLive(map[string]bool{"a": true})
-	if a.Err() != nil || early.Err() != nil {
-		t.Error("a link was ended whose server is live, or not listed yet")
+	k, a := in.mustBegin(t, "a", counts)
+	_, early := in.mustBegin(t, "early", counts)
+	in.setListed("a", "b")
+	in.setListed("b")
+	in.countBatch(k, 0, 3, ending{})
+	if a.Err() != nil || early.Err() != nil || in.doubts() != nil {
+		t.Error("a link was ended or doubted whose server has no lease, or is not listed yet")
 	}
-	in.setLive(nil)
-	if a.Err() == nil || early.Err() != nil {
+	in.setListed("a")
+	if in.unlisted("a"); a.Err() != nil || in.senders["a"].next != 3 {
+		t.Error("a server that has its lease back was forgotten")
+	}
+	in.setListed()
+	if in.unlisted("a"); a.Err() == nil || early.Err() != nil {
 		t.Error("only the link of the server that is gone must end")
+	}
+	if in.end(k); in.links != 1 || in.doubts() != nil {
+		t.Errorf("%d links after the end, want 1 without doubts", in.links)
+	}
+}
+
+// TestSendersAreForgotten checks that a server without a lease and a link is doubted for the last
+// time after a minute, if no janitor removes it, and then forgotten.
+func TestSendersAreForgotten(t *testing.T) {
+	in, now := newTestInbound()
+	in.setListed("a", "left")
+	for _, id := range []string{"a", "left"} {
+		k, _ := in.mustBegin(t, id, counts)
+		in.countBatch(k, 0, 1, ending{goodbye: id == "left"})
+		in.end(k)
+	}
+	if got := in.doubted(); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("after the end of both links %v is doubted", got)
+	}
+	in.setListed()
+	if *now = now.Add(rememberSender); in.doubts() != nil || len(in.senders) != 2 {
+		t.Error("forgotten too early")
+	}
+	*now = now.Add(1)
+	if got := in.doubted(); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("at last %v is doubted", got)
+	}
+	if len(in.senders) != 0 || in.doubts() != nil {
+		t.Errorf("%d servers are remembered", len(in.senders))
 	}
 }
 
 func TestInboundBound(t *testing.T) {
-	in, _ := newTestInbound()
+	in, now := newTestInbound()
+	var links []*inboundLink
 	for i := range maxInbound {
-		in.mustBegin(t, fmt.Sprint(i))
+		k, _ := in.mustBegin(t, fmt.Sprint(i), counts)
+		links = append(links, k)
 	}
-	if _, err := in.begin("one more", func() {}); !errors.Is(err, errTooMany) {
-		t.Errorf("one more: %v", err)
+	refused := func(from string) {
+		t.Helper()
+		if err := in.begin(&inboundLink{from: from, to: "self", stop: func() {}}); !errors.Is(err, errTooMany) {
+			t.Errorf("one more: %v", err)
+		}
 	}
-	in.mustBegin(t, "0") // replaces an older link
+	refused("one more")
+	links[0], _ = in.mustBegin(t, "0", counts) // replaces an older link
+	for i := range maxInbound {
+		in.end(links[i])
+		in.mustBegin(t, fmt.Sprint(maxInbound+i), counts)
+	}
+	in.end(in.senders[fmt.Sprint(maxInbound)].link)
+	refused("one more") // too many are remembered
+	in.mustBegin(t, "0", counts)
+	*now = now.Add(rememberSender + 1)
+	in.doubts()
+	if len(in.senders) != maxInbound {
+		t.Errorf("%d servers are remembered", len(in.senders))
+	}
 }

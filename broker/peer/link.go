@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
@@ -31,30 +32,46 @@ type link struct {
 	id, host string
 	log      zerolog.Logger
 	caller   *currentCaller
+	done     chan struct{} // closed when run returns
 	*outbox
 }
 
 func newLink(l *Links, id, host string) *link {
 	log := l.opts.Logger.With().Str("peer", id).Str("host", host).Logger()
-	return &link{l: l, id: id, host: host, log: log, caller: newCurrentCaller(), outbox: newOutbox()}
+	return &link{
+		l: l, id: id, host: host, log: log, caller: newCurrentCaller(), done: make(chan struct{}), outbox: l.outboxes.list(id),
+	}
 }
 
-// run dials and serves the link, again and again, until ctx ends.
+// run dials and serves the link, again and again, until ctx ends or this server says goodbye.
 func (k *link) run(ctx context.Context) {
+	defer close(k.done)
 	defer k.caller.close()
+	select { // a link to another address of the server may still use the outbox
+	case k.turn <- struct{}{}:
+		defer func() { <-k.turn }()
+	case <-ctx.Done():
+		return
+	}
+	defer k.drop()
 	delay, failed := minRedialDelay, false
 	for {
 		self := k.l.opts.Self()
 		began := time.Now()
 		conn, err := k.dial(ctx, self)
+		k.l.in.dialled(k.id, isGone(err))
 		if err == nil {
 			err = k.serve(ctx, conn, self)
 			failed = false
 		} else {
+			k.drop()
 			k.caller.attemptDone(nil, err)
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil || k.l.isLeaving():
 			return
+		case err == errNewID:
+			continue // the queue waits for the next link
 		}
 		if !failed { // log only the first of several failures in a row
 			k.log.Warn().Err(err).Msg("peer link is down")
@@ -79,26 +96,49 @@ func (k *link) waitToRedial(ctx context.Context, d time.Duration) bool {
 		return false
 	case <-timer.C:
 	case <-k.caller.dialNow:
+	case <-k.l.leaving:
 	}
 	return true
 }
 
+// drop empties the queue. Hints count as dropped from now on, until there is a link.
+func (k *link) drop() { k.l.opts.Metrics.Missed(k.outbox.close()) }
+
 // connection is an open link after the handshake.
 type connection struct {
 	*websocket.Conn
-	takesCalls bool // the other end accepts calls
+	takesCalls bool     // the other end accepts calls
+	features   features // of the batches
+}
+
+// goneError is the error of a dial that shows that the server's process does not run.
+type goneError struct{ error }
+
+func (e goneError) Unwrap() error { return e.error }
+
+// isGone reports whether err shows that no process listens at the address of the server, or
+// another one.
+func isGone(err error) bool {
+	_, gone := errors.AsType[goneError](err)
+	return gone || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
 }
 
 func (k *link) dial(ctx context.Context, self string) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	address := url.URL{Scheme: k.l.scheme(), Host: k.host, Path: "/peer/link",
-		RawQuery: url.Values{"from": {self}, "to": {k.id}}.Encode()}
+	query := url.Values{"from": {self}, "to": {k.id}}
+	if k.countedAs != "" && k.countedAs != self {
+		query.Set("was", k.countedAs)
+	}
+	address := url.URL{Scheme: k.l.scheme(), Host: k.host, Path: "/peer/link", RawQuery: query.Encode()}
 	ours := k.l.newHello()
-	conn, answer, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{
-		HTTPClient: k.l.client, HTTPHeader: http.Header{headerPeer: {ours.String()}},
-	})
+	header := http.Header{headerPeer: {ours.String()}}
+	k.l.sentFeatures().set(header)
+	conn, answer, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{HTTPClient: k.l.client, HTTPHeader: header})
 	if err != nil {
+		if answer != nil && answer.StatusCode == http.StatusMisdirectedRequest {
+			err = goneError{err}
+		}
 		return nil, err
 	}
 	theirs := readHello(answer.Header)
@@ -106,10 +146,12 @@ func (k *link) dial(ctx context.Context, self string) (*connection, error) {
 		_ = conn.CloseNow()
 		return nil, err
 	}
-	return &connection{conn, theirs.version == version}, nil
+	k.countedAs = self
+	return &connection{conn, theirs.version == version, k.l.sentFeatures() & readFeatures(answer.Header)}, nil
 }
 
-// serve writes batches until the link breaks, ctx ends or this server's id changes.
+// serve writes batches until the link breaks, ctx ends, this server's id changes, or Goodbye ends
+// the link.
 func (k *link) serve(ctx context.Context, conn *connection, self string) (err error) {
 	write := func(kind websocket.MessageType, message []byte) error {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -127,7 +169,11 @@ func (k *link) serve(ctx context.Context, conn *connection, self string) (err er
 	k.outbox.open()
 	k.caller.attemptDone(calls, nil)
 	k.log.Debug().Msg("peer link is up")
-	defer func() { k.l.opts.Metrics.Missed(k.outbox.close()) }()
+	defer func() {
+		if err != errNewID {
+			k.drop()
+		}
+	}()
 
 	batch := func(b []byte) error { return write(websocket.MessageBinary, b) }
 	var buf []byte
@@ -138,15 +184,19 @@ func (k *link) serve(ctx context.Context, conn *connection, self string) (err er
 	timer := time.NewTimer(heartbeat)
 	defer timer.Stop()
 	for beat := true; ; { // write the first batch at once: the receiver counts from its number
+		end := k.ending(conn.features)
 		var number uint64
-		hints, number = k.take(hints)
+		var whole bool
+		hints, number, whole = k.take(hints)
 		now := time.Now()
 		if len(hints) > 0 || number != expected { // the number differs if hints were dropped
 			lastHint = now
 		}
 		if beat || len(hints) > 0 {
-			var err error
-			if buf, err = k.flush(buf, number, hints, batch); err != nil {
+			if !whole {
+				end = ending{} // it would include dropped hints that number does not show yet
+			}
+			if buf, err = k.flush(buf, number, hints, end, batch); err != nil {
 				return fmt.Errorf("write: %w", err)
 			}
 			expected = number + uint64(len(hints))
@@ -161,6 +211,8 @@ func (k *link) serve(ctx context.Context, conn *connection, self string) (err er
 		case err := <-broken:
 			broken <- err // the deferred function receives it again
 			return fmt.Errorf("closed by the peer: %w", err)
+		case <-k.l.leaving:
+			return k.sayGoodbye(ctx, conn.features, batch, broken)
 		case <-k.wake:
 			beat = false
 		case <-timer.C:
@@ -189,10 +241,10 @@ func untilHeartbeat(now time.Time, active bool) time.Duration {
 }
 
 // flush writes hints in batches, or one empty batch. It counts sent and missed hints.
-func (k *link) flush(buf []byte, number uint64, hints []Hint, write func([]byte) error) ([]byte, error) {
+func (k *link) flush(buf []byte, number uint64, hints []Hint, end ending, write func([]byte) error) ([]byte, error) {
 	for {
 		var n int
-		buf, n = appendBatch(buf[:0], number, hints)
+		buf, n = appendBatch(buf[:0], number, hints, end)
 		if err := write(buf); err != nil {
 			k.l.opts.Metrics.Missed(len(hints))
 			return buf, err

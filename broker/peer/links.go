@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -29,6 +30,10 @@ type Options struct {
 	// Handle is called for every received hint, in order for each link. It must not block for long,
 	// and must ignore unknown kinds.
 	Handle func(Hint)
+	// Settled returns a number that never decreases. This server has addressed the hints of all that
+	// it noted up to the number, and other servers may rely on that. It must be fast. Nil means that
+	// this server has no notes.
+	Settled func() uint64
 	// Fault is for fault injection. Zero means none.
 	Fault Fault
 	// Logger logs the begin and end of links. Zero means no logs.
@@ -63,6 +68,9 @@ type Links struct {
 	in         *inbound
 	handshakes handshakes
 	changed    chan struct{} // one slot: out was replaced
+	leaving    chan struct{} // closed by Goodbye
+	leave      func()        // closes leaving
+	outboxes   outboxes
 
 	mu  sync.RWMutex // guards out
 	out map[string]*link
@@ -78,6 +86,7 @@ func New(opts Options) *Links {
 			*f = func(int) {}
 		}
 	}
+	leaving := make(chan struct{})
 	dialer := net.Dialer{Timeout: dialTimeout}
 	transport := &http.Transport{ // no proxy: instances connect directly
 		DialContext: dialer.DialContext,
@@ -93,13 +102,16 @@ func New(opts Options) *Links {
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // do not follow redirects: the address must be the registry's
 		}},
-		in:      newInbound(),
-		changed: make(chan struct{}, 1),
+		in:       newInbound(opts.Self),
+		changed:  make(chan struct{}, 1),
+		leaving:  leaving,
+		leave:    sync.OnceFunc(func() { close(leaving) }),
+		outboxes: outboxes{byServer: make(map[string]*outbox)},
 	}
 }
 
 // Run keeps a link to every live server. When ctx ends, Run closes all links in both directions,
-// refuses new ones and returns nil.
+// refuses new ones and returns nil. Call Goodbye before, if nothing sends hints any more.
 func (l *Links) Run(ctx context.Context) error {
 	var links sync.WaitGroup
 	running := make(map[*link]context.CancelFunc)
@@ -127,31 +139,41 @@ func (l *Links) Run(ctx context.Context) error {
 		stop()
 	}
 	links.Wait()
-	l.handshakes.close()
-	l.in.close()
+	l.CloseInbound()
 	l.client.CloseIdleConnections()
 	return nil
 }
 
 // SetServers sets the live servers, as the registry lists them. It ignores this server. Links to
-// servers that are no longer live are closed, and their state is dropped.
+// servers that are no longer live are closed. The counts of hints in both directions stay, for a
+// server that comes back, and until Unlisted.
 func (l *Links) SetServers(live []registry.Server) {
 	self := l.opts.Self()
-	out, others := make(map[string]*link, len(live)), make(map[string]bool, len(live))
+	out, renewed := make(map[string]*link, len(live)), make(map[string]time.Time, len(live))
+	for _, s := range live {
+		if s.ID != self && s.ID != "" {
+			renewed[s.ID] = s.LastActive
+		}
+	}
+	l.in.setLive(renewed)
 	l.mu.Lock()
 	for _, s := range live {
-		if s.ID == self || s.ID == "" {
+		if _, other := renewed[s.ID]; !other {
 			continue
 		}
 		k := l.out[s.ID]
 		if k == nil || k.host != s.Host {
 			k = newLink(l, s.ID, s.Host)
 		}
-		out[s.ID], others[s.ID] = k, true
+		out[s.ID] = k
+	}
+	for id := range l.out {
+		if out[id] == nil {
+			l.outboxes.unlist(id)
+		}
 	}
 	l.out = out
 	l.mu.Unlock()
-	l.in.setLive(others)
 	select {
 	case l.changed <- struct{}{}:
 	default:
@@ -159,21 +181,33 @@ func (l *Links) SetServers(live []registry.Server) {
 }
 
 // Send queues a hint for a server. It never blocks. A hint that cannot be queued is dropped and
-// counted as missed.
+// counted as missed. If there is no link, or the server is not on the list yet, the next link tells
+// the server that it missed the hint.
 func (l *Links) Send(server string, h Hint) {
-	k := l.link(server)
+	var box *outbox
+	if k := l.link(server); k != nil {
+		box = k.outbox
+	} else if server != "" {
+		box = l.outboxes.get(server)
+	}
 	switch {
-	case k == nil || !k.add(h, l.opts.Fault == Drop):
+	case box == nil || !box.add(h, l.opts.Fault == Drop):
 		l.opts.Metrics.Missed(1)
 	case l.opts.Fault == Drop:
 		l.opts.Metrics.Sent(1)
 	}
 }
 
-// Lost reports whether hints to this server may have been lost since the last call. Then the broker
-// must check the store for new messages. While a live server is silent, Lost returns true once a
-// second. Call it every half second.
-func (l *Links) Lost() bool { return l.in.lost() }
+// Doubts returns the servers whose hints to this server may have been lost since the last call,
+// sorted. The broker must look in the store for what these servers have stored. A live server that
+// is silent is returned once a second, and one whose process does not run after 1, 2, 4, 4, … s.
+// Call it every half second.
+func (l *Links) Doubts() []Doubt { return l.in.doubts() }
+
+// Unlisted returns the last doubt about a server that the registry no longer lists: until then it
+// may have stored messages, also without a lease. doubted is false if the server has said goodbye
+// and no hint is missing. Unlisted forgets the server and ends its link.
+func (l *Links) Unlisted(server string) (d Doubt, doubted bool) { return l.in.unlisted(server) }
 
 // scheme returns the URL scheme of the links.
 func (l *Links) scheme() string {

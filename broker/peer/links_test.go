@@ -17,8 +17,9 @@ func linkedPair(t *testing.T, change ...func(*Options)) (a, b *node) {
 	a, b = newNode(t, "a", change...).start(), newNode(t, "b", change...).start()
 	a.setServers(b)
 	b.setServers(a)
-	b.awaitLink(a)
-	a.awaitLink(b)
+	if d := append(b.awaitLink(a), a.awaitLink(b)...); len(d) != 0 {
+		t.Errorf("new links without a missed hint are doubted: %+v", d)
+	}
 	return a, b
 }
 
@@ -37,8 +38,8 @@ func TestHintsInOrder(t *testing.T) {
 	if a.missed.Load() != 0 {
 		t.Errorf("missed %d", a.missed.Load())
 	}
-	if b.Lost() {
-		t.Error("all hints arrived, but a loss is reported")
+	if d := b.Doubts(); len(d) != 0 {
+		t.Errorf("all hints arrived, but there is %+v", d)
 	}
 }
 
@@ -51,12 +52,15 @@ func TestFlushInBatches(t *testing.T) {
 		hints[i] = Hint{Kind: Channel, Name: "room", ID: int64(i), Data: make([]byte, 200)}
 	}
 	next, batches := uint64(7), 0
-	_, err := k.flush(nil, next, hints, func(b []byte) error {
-		number, got, err := decodeBatch(b, nil)
+	_, err := k.flush(nil, next, hints, ending{hasSettled: true, settled: 99}, func(b []byte) error {
+		number, got, end, err := decodeBatch(b, nil, settled)
 		if err != nil || number != next || len(got) == 0 {
 			t.Errorf("%d hints from %d, want from %d: %v", len(got), number, next, err)
 		}
 		next += uint64(len(got))
+		if last := next == 1007; end.hasSettled != last || last && end.settled != 99 {
+			t.Errorf("the batch up to %d ends with %+v", next, end)
+		}
 		batches++
 		return nil
 	})
@@ -66,7 +70,7 @@ func TestFlushInBatches(t *testing.T) {
 
 	broken := errors.New("broken")
 	batches = 0
-	_, err = k.flush(nil, 0, hints, func(b []byte) error {
+	_, err = k.flush(nil, 0, hints, ending{}, func(b []byte) error {
 		if batches++; batches == 3 {
 			return broken
 		}
@@ -81,7 +85,6 @@ func TestDropIsReported(t *testing.T) {
 	a, b := newNode(t, "a", func(o *Options) { o.Fault = Drop }).start(), newNode(t, "b").start()
 	a.setServers(b)
 	a.awaitLog("peer link is up")
-	b.awaitLoss() // of the new link
 	a.Send("b", Hint{Kind: Channel, Name: "room", ID: 1})
 	if a.sent.Load() != 1 || a.missed.Load() != 0 {
 		t.Errorf("%d sent, %d missed", a.sent.Load(), a.missed.Load())
@@ -101,12 +104,14 @@ func TestCutAndReconnect(t *testing.T) {
 	a, b := linkedPair(t)
 	b.cuts.cut() // the link from a to b
 	b.awaitLog("peer link ended")
-	if !b.Lost() {
-		t.Error("a cut link is not reported as a loss")
+	if d := b.Doubts(); len(d) != 1 || d[0].Server != "a" {
+		t.Errorf("a link was cut, and there is %+v", d)
 	}
 	a.awaitLog("peer link is down")
 	a.Send("b", Hint{Kind: Channel, Name: "room", ID: 1})
-	b.awaitLink(a)
+	if d := b.awaitLink(a); len(d) != 1 || d[0].Server != "a" {
+		t.Errorf("a hint was dropped before the link, and there is %+v", d)
+	}
 	a.Send("b", Hint{Kind: Channel, Name: "room", ID: 2})
 	if h := <-b.hints; h.ID != 2 {
 		t.Errorf("got %v", h)
@@ -120,8 +125,8 @@ func TestServerStops(t *testing.T) {
 	a, b := linkedPair(t)
 	b.stop()
 	a.awaitLog("peer link ended")
-	if !a.Lost() {
-		t.Error("a server that stopped is not reported as a loss")
+	if d := a.Doubts(); len(d) != 1 || d[0].Server != "b" {
+		t.Errorf("a server stopped without a goodbye, and there is %+v", d)
 	}
 	if line := a.awaitLog("peer link is down"); line.Level != "warn" || line.Peer != "b" {
 		t.Errorf("logged %+v", line)
@@ -130,9 +135,14 @@ func TestServerStops(t *testing.T) {
 
 func TestSetServersRemoves(t *testing.T) {
 	a, b := linkedPair(t)
+	toB := a.link("b")
 	a.setServers()
+	<-toB.done
+	b.awaitLog("peer link ended") // the one from a
+	if d, doubted := a.Unlisted("b"); !doubted || d.Server != "b" {
+		t.Errorf("the registry has removed a server, and there is %+v, %t", d, doubted)
+	}
 	a.awaitLog("peer link ended") // the one from b
-	b.awaitLog("peer link ended")
 	a.Send("b", Hint{Kind: Channel, Name: "room"})
 	if a.missed.Load() != 1 {
 		t.Error("a hint to an unknown server is not counted as missed")
@@ -174,8 +184,8 @@ func TestLinkRefusals(t *testing.T) {
 		}
 	}
 	for name, send := range map[string]func(*websocket.Conn) error{
-		"malformed": func(c *websocket.Conn) error {
-			return c.Write(t.Context(), websocket.MessageBinary, []byte{0, 0})
+		"an ending without features": func(c *websocket.Conn) error {
+			return c.Write(t.Context(), websocket.MessageBinary, []byte{0, 0, flagGoodbye})
 		},
 		"text": func(c *websocket.Conn) error {
 			return c.Write(t.Context(), websocket.MessageText, []byte{0})

@@ -160,13 +160,15 @@ func (n *node) Send(server string, h peer.Hint) {
 	}
 }
 
-// Lost implements member.Links.
-func (n *node) Lost() bool {
+// Doubts implements member.Links.
+func (n *node) Doubts() []peer.Doubt {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
-	missed := n.missedHints
+	if !n.missedHints {
+		return nil
+	}
 	n.missedHints = false
-	return missed
+	return []peer.Doubt{{}}
 }
 
 // SetServers implements member.Links.

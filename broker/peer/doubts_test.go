@@ -1,0 +1,361 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/registry"
+)
+
+// virtual is a server in a network of pipes, for tests with synctest.
+type virtual struct {
+	*Links
+	t        *testing.T
+	id       atomic.Value // string
+	net      *virtualNet
+	notes    atomic.Uint64 // Options.Settled
+	received atomic.Int64  // hints
+	missed   atomic.Int64
+	stop     func() // ends Run and waits
+}
+
+// virtualNet is the network. A host is the first id of its server.
+type virtualNet struct {
+	mu     sync.Mutex // guards the fields below
+	listen map[string]pipeListener
+	fail   map[string]error // by host: what a dial to it returns; context.DeadlineExceeded after a timeout
+	killed map[string]bool  // hosts that make no connections
+	conns  []virtualConn
+}
+
+type virtualConn struct {
+	net.Conn
+	from, to string // hosts
+}
+
+var errRefused = &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+
+func newVirtualNet() *virtualNet {
+	return &virtualNet{listen: map[string]pipeListener{}, fail: map[string]error{}, killed: map[string]bool{}}
+}
+
+// dialer returns the dialer of a host.
+func (n *virtualNet) dialer(from string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		to, _, _ := net.SplitHostPort(address)
+		n.mu.Lock()
+		p, ok := n.listen[to]
+		err, killed := n.fail[to], n.killed[from]
+		n.mu.Unlock()
+		switch {
+		case killed || err == context.DeadlineExceeded:
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case err != nil:
+			return nil, err
+		case !ok:
+			return nil, errRefused
+		}
+		conn, err := p.dial(ctx, network, address)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.conns = append(n.conns, virtualConn{conn, from, to})
+		return conn, err
+	}
+}
+
+// kill makes a host look like one whose process was killed: its connections end, it makes no more,
+// and dials to it return err.
+func (n *virtualNet) kill(host string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.killed[host], n.fail[host] = true, err
+	for _, c := range n.conns {
+		if c.from == host || c.to == host {
+			_ = c.Close()
+		}
+	}
+}
+
+// start starts a server. wrap may change its handler; nil does not.
+func (n *virtualNet) start(t *testing.T, id string, wrap func(http.Handler) http.Handler, change ...func(*Options)) *virtual {
+	v := &virtual{t: t, net: n}
+	v.id.Store(id)
+	opts := Options{
+		Self: func() string { return v.id.Load().(string) }, Settled: v.notes.Load,
+		Handle:  func(Hint) { v.received.Add(1) },
+		Metrics: Metrics{Missed: func(n int) { v.missed.Add(int64(n)) }},
+	}
+	for _, f := range change {
+		f(&opts)
+	}
+	v.Links = New(opts)
+	v.client.Transport.(*http.Transport).DialContext = n.dialer(id)
+	handler := v.Handler()
+	if wrap != nil {
+		handler = wrap(handler)
+	}
+	p := servePipe(t, handler.ServeHTTP)
+	n.mu.Lock()
+	n.listen[id] = p
+	n.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = v.Run(ctx) }()
+	v.stop = sync.OnceFunc(func() { cancel(); <-done })
+	t.Cleanup(v.stop)
+	return v
+}
+
+// list makes the others the live servers of v. Their host is their first id.
+func (v *virtual) list(hosts ...string) {
+	var live []registry.Server
+	for _, h := range hosts {
+		live = append(live, registry.Server{ID: h, Host: h + ":1"})
+	}
+	v.SetServers(live)
+}
+
+// doubtsFor calls Doubts twice a second. It returns what they returned, with the time since the
+// call.
+func (v *virtual) doubtsFor(d time.Duration) (all []string) {
+	began := time.Now()
+	for ; time.Since(began) < d; <-time.After(500 * time.Millisecond) {
+		synctest.Wait()
+		for _, one := range v.Doubts() {
+			all = append(all, fmt.Sprintf("%s %v", one.Server, time.Since(began)))
+		}
+	}
+	return all
+}
+
+func (v *virtual) expectDoubts(what string, d time.Duration, want ...string) {
+	v.t.Helper()
+	if got := v.doubtsFor(d); !slices.Equal(got, want) {
+		v.t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func (v *virtual) send(server string, n int) {
+	for range n {
+		v.Send(server, Hint{Kind: Channel, Name: "room"})
+	}
+}
+
+// virtualPair returns two servers that know each other, without doubts.
+func virtualPair(t *testing.T, wrap ...func(http.Handler) http.Handler) (a, b *virtual) {
+	n := newVirtualNet()
+	var wrapB func(http.Handler) http.Handler
+	for _, w := range wrap {
+		wrapB = w
+	}
+	a, b = n.start(t, "a", nil), n.start(t, "b", wrapB)
+	a.list("b")
+	b.list("a")
+	synctest.Wait()
+	return a, b
+}
+
+// TestStartIsNoLoss checks that the first links of new servers are no loss, nor is their silence
+// until they know each other.
+func TestStartIsNoLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := virtualPair(t)
+		a.expectDoubts("a starts", 20*time.Second)
+		b.expectDoubts("b started", 20*time.Second)
+		a.send("b", 3)
+		synctest.Wait()
+		c := a.net.start(t, "c", nil)
+		c.list("a", "b")
+		<-time.After(500 * time.Millisecond)
+		a.list("b", "c")
+		b.list("a", "c")
+		a.expectDoubts("another server starts", 3*time.Second)
+		b.expectDoubts("another server started", 3*time.Second)
+		if c.expectDoubts("it started", 3*time.Second); b.received.Load() != 3 {
+			t.Errorf("%d hints, want 3", b.received.Load())
+		}
+	})
+}
+
+// TestHintsBeforeTheLink checks that hints count from the start of the process, also those to a
+// server that is not on the list yet.
+func TestHintsBeforeTheLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newVirtualNet()
+		a, b := n.start(t, "a", nil), n.start(t, "b", nil)
+		a.notes.Store(5)
+		a.send("b", 1)
+		if a.missed.Load() != 1 {
+			t.Errorf("%d hints are missed, want 1", a.missed.Load())
+		}
+		b.list("a")
+		a.list("b")
+		synctest.Wait()
+		if d := b.Doubts(); len(d) != 1 || d[0] != (Doubt{"a", 0, true}) {
+			t.Errorf("a hint was dropped before the link, and there is %+v", d)
+		}
+		a.list() // its lease ends, and comes back
+		a.notes.Store(6)
+		synctest.Wait()
+		b.expectDoubts("a has ended the link", time.Second, "a 0s")
+		a.send("b", 2)
+		a.list("b")
+		synctest.Wait()
+		if d := b.Doubts(); len(d) != 1 || d[0] != (Doubt{"a", 5, true}) {
+			t.Errorf("two hints were dropped while the server was not listed, and there is %+v", d)
+		}
+		a.expectDoubts("nothing was sent to a", 20*time.Second)
+	})
+}
+
+// TestKilledServer checks when a server is doubted whose process has been killed: its links end,
+// and its port refuses.
+func TestKilledServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := virtualPair(t)
+		b.send("a", 2)
+		b.notes.Store(7)
+		<-time.After(heartbeat * 2)
+		b.net.kill("b", errRefused)
+		synctest.Wait()
+		if d := a.Doubts(); len(d) != 1 || d[0] != (Doubt{"b", 7, true}) {
+			t.Errorf("at the end of the link, there is %+v", d)
+		}
+		<-time.After(500 * time.Millisecond)
+		a.expectDoubts("its port refuses", 9*time.Second, "b 500ms", "b 2.5s", "b 6.5s")
+		a.list()
+		a.expectDoubts("its lease has ended", 10*time.Second)
+		if d, doubted := a.Unlisted("b"); !doubted || d != (Doubt{"b", 7, true}) {
+			t.Errorf("the last check: %+v, %t", d, doubted)
+		}
+		a.expectDoubts("it is forgotten", 2*time.Minute)
+	})
+}
+
+// TestOtherProcessAtAddress checks that an address with another server counts as a port that
+// refuses.
+func TestOtherProcessAtAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newVirtualNet()
+		a, c := n.start(t, "a", nil), n.start(t, "c", nil)
+		a.SetServers([]registry.Server{{ID: "b", Host: "c:1"}})
+		a.expectDoubts("there is c instead of b", 9*time.Second, "b 1.5s", "b 2.5s", "b 4.5s", "b 8.5s")
+		c.list()
+	})
+}
+
+// TestRefusingServerRenewsLease checks that a server that refuses connections, but renews its
+// lease, is doubted each second: it runs, and may store messages.
+func TestRefusingServerRenewsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newVirtualNet()
+		a := n.start(t, "a", nil)
+		renew := func() {
+			a.SetServers([]registry.Server{{ID: "b", Host: "b:1", LastActive: time.Now()}})
+		}
+		renew()
+		a.expectDoubts("its port refuses", 6*time.Second, "b 1.5s", "b 2.5s", "b 4.5s")
+		renew() // maybe from before its port refused
+		a.expectDoubts("after one renewal", 2*time.Second)
+		<-time.After(time.Second)
+		renew()
+		a.expectDoubts("after the second renewal", 3*time.Second, "b 0s", "b 1s", "b 2s")
+	})
+}
+
+// TestUnreachableServer checks that a server is doubted each second if it does not answer at all.
+func TestUnreachableServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := virtualPair(t)
+		b.net.kill("b", context.DeadlineExceeded)
+		a.expectDoubts("it does not answer", 5*time.Second, "b 0s", "b 1s", "b 2s", "b 3s", "b 4s")
+	})
+}
+
+// TestOlderServer checks a link from and to a server of a version without features. If it is the
+// sender, the first batch and the end are doubted. If it is the receiver, it can read all batches.
+func TestOlderServer(t *testing.T) {
+	for _, older := range []string{"a", "b"} {
+		t.Run("older is "+older, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { olderServer(t, older) })
+		})
+	}
+}
+
+func olderServer(t *testing.T, older string) {
+	a, b := virtualPair(t, func(h http.Handler) http.Handler { return withoutFeatures(h, older) })
+	first, last := []string{"a 0s"}, Doubt{Server: "a"}
+	if older == "b" { // all that shows here is which batches a sends: none has an ending
+		first, last = nil, Doubt{Server: "a", Known: true}
+	}
+	b.expectDoubts("the first batch", 3*time.Second, first...)
+	a.notes.Store(4)
+	a.send("b", 3)
+	if b.expectDoubts("hints", 3*time.Second); b.received.Load() != 3 {
+		t.Errorf("%d hints, want 3", b.received.Load())
+	}
+	a.send("b", 1)
+	a.Goodbye(t.Context())
+	synctest.Wait()
+	if b.received.Load() != 4 {
+		t.Errorf("%d hints, want 4: the queue is flushed, also to an older server", b.received.Load())
+	}
+	if d := b.Doubts(); len(d) != 1 || d[0] != last {
+		t.Errorf("at the end of the link, there is %+v", d)
+	}
+}
+
+// withoutFeatures makes one of the ends of the links to b look like a version without features: the
+// dialer a, or the listener b.
+func withoutFeatures(h http.Handler, older string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if older == "a" {
+			r.Header.Del(headerFeatures)
+		}
+		h.ServeHTTP(withoutFeaturesHeader{w}, r)
+	})
+}
+
+// withoutFeaturesHeader removes the header of the features from an answer.
+type withoutFeaturesHeader struct{ http.ResponseWriter }
+
+func (w withoutFeaturesHeader) WriteHeader(status int) {
+	w.Header().Del(headerFeatures)
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w withoutFeaturesHeader) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// TestNewIDKeepsQueue checks that a server that takes a new id loses no hint, and that its numbers
+// go on.
+func TestNewIDKeepsQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := virtualPair(t)
+		a.send("b", 3)
+		synctest.Wait()
+		a.id.Store("a2")
+		a.send("b", 3)
+		b.expectDoubts("the link under the former id ended", time.Second)
+		b.SetServers([]registry.Server{{ID: "a2", Host: "a:1"}})
+		b.expectDoubts("under the new id", 20*time.Second)
+		if b.received.Load() != 6 || a.missed.Load() != 0 {
+			t.Errorf("%d hints, want 6; %d missed", b.received.Load(), a.missed.Load())
+		}
+		if _, doubted := b.Unlisted("a"); !doubted {
+			t.Error("the former id was declared dead, without a doubt")
+		}
+		a.send("b", 1)
+		b.expectDoubts("after the former id is forgotten", 20*time.Second)
+	})
+}

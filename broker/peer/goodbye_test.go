@@ -1,0 +1,167 @@
+package peer
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// TestGoodbye checks that the planned end of a server is no loss: all hints arrive before it, and
+// neither the end of the links, nor the silence, nor the end of the lease is doubted.
+func TestGoodbye(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := virtualPair(t)
+		const n = 3000 // several batches
+		a.send("b", n)
+		a.CloseInbound()
+		a.Goodbye(t.Context())
+		if b.received.Load() != n || a.missed.Load() != 0 {
+			t.Errorf("%d hints, want %d; %d missed", b.received.Load(), n, a.missed.Load())
+		}
+		b.expectDoubts("after the goodbye", time.Second)
+		a.stop()
+		a.net.kill("a", errRefused)
+		b.expectDoubts("its lease lasts", 10*time.Second)
+		b.list()
+		b.expectDoubts("its lease has ended", 3*time.Second)
+		if d, doubted := b.Unlisted("a"); doubted {
+			t.Errorf("it is no longer listed: %+v", d)
+		}
+		a.send("b", 1)
+		if a.missed.Load() != 1 {
+			t.Errorf("%d hints are missed after the goodbye, want 1", a.missed.Load())
+		}
+	})
+}
+
+// TestGoodbyeWithMissingHints checks that a goodbye has the number of all hints: those that were
+// dropped are missing.
+func TestGoodbyeWithMissingHints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := virtualPair(t)
+		a.notes.Store(3)
+		a.send("b", 1)
+		synctest.Wait()
+		a.send("b", 2)
+		a.Send("b", Hint{Kind: Channel, Name: strings.Repeat("n", maxName+1)})
+		a.notes.Store(4)
+		a.Goodbye(t.Context())
+		if b.received.Load() != 3 || a.missed.Load() != 1 {
+			t.Errorf("%d hints are received and %d missed, want 3 and 1", b.received.Load(), a.missed.Load())
+		}
+		if d := b.Doubts(); len(d) != 1 || d[0] != (Doubt{"a", 3, true}) {
+			t.Errorf("after the goodbye, there is %+v", d)
+		}
+		a.stop()
+		b.expectDoubts("its lease lasts", 10*time.Second)
+		b.list()
+		if d, doubted := b.Unlisted("a"); doubted {
+			t.Errorf("it is no longer listed: %+v", d)
+		}
+	})
+}
+
+// TestGoodbyeDials checks that a server whose link is down gets the goodbye, too.
+func TestGoodbyeDials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newVirtualNet()
+		a := n.start(t, "a", nil)
+		a.list("b")
+		<-time.After(time.Minute) // the delay between dials is at its maximum
+		a.send("b", 2)
+		b := n.start(t, "b", nil)
+		b.list("a")
+		began := time.Now()
+		a.Goodbye(t.Context())
+		if d := b.Doubts(); time.Since(began) > 0 || len(d) != 1 || d[0].Server != "a" {
+			t.Errorf("after %v there is %+v, want a doubt: two hints were dropped", time.Since(began), d)
+		}
+		a.stop()
+		b.expectDoubts("after the goodbye", 10*time.Second)
+	})
+}
+
+// TestEndWithoutGoodbye checks that the end of a server without a goodbye is doubted, and that its
+// queue is counted as missed.
+func TestEndWithoutGoodbye(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := virtualPair(t)
+		a.stop()
+		a.net.kill("a", errRefused)
+		b.expectDoubts("its link ended", 4*time.Second, "a 0s", "a 1s", "a 3s")
+		b.list()
+		b.expectDoubts("its lease has ended", 3*time.Second)
+		if _, doubted := b.Unlisted("a"); !doubted {
+			t.Error("it is no longer listed, without a doubt")
+		}
+	})
+}
+
+// TestReturnAfterGoodbye checks that a goodbye holds only until the next link: whatever a server
+// sends then is compared.
+func TestReturnAfterGoodbye(t *testing.T) {
+	in, _ := newTestInbound()
+	in.setListed("a")
+	k, _ := in.mustBegin(t, "a", understood)
+	in.countBatch(k, 0, 4, ending{goodbye: true})
+	if in.end(k); in.doubts() != nil {
+		t.Error("a goodbye is doubted")
+	}
+	k, _ = in.mustBegin(t, "a", understood)
+	if in.countBatch(k, 5, 0, ending{}); len(in.doubts()) != 1 {
+		t.Error("a hint was addressed after the goodbye, without a doubt")
+	}
+	if in.end(k); len(in.doubts()) != 1 {
+		t.Error("the next link ended without a goodbye, and without a doubt")
+	}
+}
+
+// TestGoodbyeToStuckReceiver checks that a receiver that does not end the link, or reads nothing,
+// delays the end only for a moment.
+func TestGoodbyeToStuckReceiver(t *testing.T) {
+	for name, c := range map[string]struct {
+		reads bool
+		took  time.Duration
+	}{
+		"reads everything": {true, goodbyeTimeout},
+		"reads nothing":    {false, 3 * time.Second}, // the limit of the caller
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, _ := virtualPair(t, func(http.Handler) http.Handler { return stuckReceiver(t, c.reads) })
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				a.Goodbye(ctx)
+				a.stop()
+				if took := time.Since(began); took != c.took {
+					t.Errorf("the end took %v, want %v", took, c.took)
+				}
+			})
+		})
+	}
+}
+
+// stuckReceiver returns a handler of links that never ends one.
+func stuckReceiver(t *testing.T, reads bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		understood.set(w.Header())
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.CloseNow()
+		for reads {
+			if _, _, err := conn.Read(t.Context()); err != nil {
+				return
+			}
+		}
+		<-t.Context().Done()
+	})
+}

@@ -1,0 +1,124 @@
+package peer
+
+import "time"
+
+const (
+	silentAfter     = time.Second     // an active link is silent after this time without a batch: four heartbeats
+	idleSilentAfter = 5 * time.Second // an idle link is silent after this time without a batch
+	reportInterval  = time.Second     // how often Doubts reports a silent server
+	// maxDoublings bounds the pauses between reports of a server that does not run: 1, 2 and 4 s.
+	maxDoublings = 2
+	// rememberSender is how long the numbers of a server are kept that is not live and has no link.
+	rememberSender = time.Minute
+)
+
+// Doubt says that hints of a server may have been lost.
+type Doubt struct {
+	Server string
+	// Settled is the highest Options.Settled of the server that arrived while no hint was missing. All
+	// that the server settled up to there is known here. A Doubt is reported once: a caller that could
+	// not act on it must keep the Settled.
+	Settled uint64
+	// Known is whether the server sends Settled. If it is false, nothing is known about what the
+	// server has stored.
+	Known bool
+}
+
+// sender is what this server knows about the hints of another server. It outlives the links.
+// inbound.mu guards its fields.
+type sender struct {
+	live     bool
+	link     *inboundLink // nil without one
+	features features     // of the last link
+	to       string       // this server's id that the last link was for. Other ids have other numbers
+	next     uint64       // the number expected next
+
+	heard     uint64 // the last Settled that arrived
+	certain   uint64 // the last Settled that arrived while no hint was missing
+	missing   bool   // hints are missing since the last report, by their numbers
+	ended     bool   // a link has ended since the last report, and the next one has not told its number
+	left      bool   // it has said goodbye
+	continued bool   // the same process continues under another id
+
+	lastBatch time.Time // when the last batch arrived, the link began, or the server became live
+	lastHint  time.Time // when the last hint arrived or was found missing
+	absent    time.Time // when it was last live or had a link
+
+	reported time.Time // when it was last reported
+	silences int       // reports during its present silence
+	gone     bool      // no process listens at its address
+	active   time.Time // the last renewal of its lease
+	renewals int       // renewals of its lease since gone
+}
+
+// maxSilence returns how long the sender may send nothing. The sender sends quick heartbeats for
+// activeTime after a hint. maxSilence expects them until two heartbeats before the end of that
+// time, so that a sender that has just become idle is not reported. The first batch of a link comes
+// at once.
+func (s *sender) maxSilence() time.Duration {
+	if s.link == nil || !s.link.started || s.lastBatch.Sub(s.lastHint) < activeTime-2*heartbeat {
+		return silentAfter
+	}
+	return idleSilentAfter
+}
+
+// doubted reports whether hints may be missing since the last report.
+func (s *sender) doubted() bool { return s.missing || s.ended }
+
+// silent reports whether a live server sends nothing, although it should.
+func (s *sender) silent(now time.Time) bool {
+	return s.live && !s.left && !s.continued && now.Sub(s.lastBatch) > s.maxSilence()
+}
+
+// pause returns the time between two reports of a silence. A process that does not run stores
+// nothing more, except by calls that are under way. A process that still renews its lease runs,
+// whatever its address answers. One renewal may have been under way.
+func (s *sender) pause() time.Duration {
+	if s.gone && s.renewals < 2 {
+		return reportInterval << min(max(s.silences-1, 0), maxDoublings)
+	}
+	return reportInterval
+}
+
+// count counts a batch of n hints on the sender's link. number is the number of the first.
+func (s *sender) count(number uint64, n int, end ending, now time.Time) {
+	k := s.link
+	expected := s.next
+	if !k.started {
+		expected = 0 // the sender's own rule, see link.serve
+	}
+	if n > 0 || number != expected {
+		s.lastHint = now
+	}
+	if number != s.next || !k.started && !s.features.has(counts) {
+		s.missing = true
+	} else {
+		s.ended = false
+	}
+	k.started, s.next, s.silences = true, number+uint64(n), 0
+	if end.hasSettled {
+		s.heard = end.settled
+		if !s.missing {
+			s.certain = s.heard
+		}
+	}
+	s.left = end.goodbye
+}
+
+// report returns the doubt and removes it. The caller looks at what the sender has stored after
+// this, so the last Settled that arrived becomes certain.
+func (s *sender) report(id string, now time.Time) Doubt {
+	d := Doubt{Server: id, Settled: s.certain, Known: s.features.has(settled)}
+	s.certain, s.missing, s.ended, s.reported = s.heard, false, false, now
+	if s.silent(now) {
+		s.silences++
+	}
+	return d
+}
+
+// continueAs moves the numbers to a new id of the same process.
+func (s *sender) continueAs(other *sender) {
+	other.to, other.next = s.to, s.next
+	other.heard, other.certain, other.missing, other.ended = s.heard, s.certain, s.missing, s.ended
+	s.continued, s.ended = true, false
+}
