@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/broker/api"
+	"switchboard/broker/limit"
 )
 
 // Owned is one kind of objects that users own in the store of an extension, such as avatars.
@@ -90,10 +91,26 @@ func (b *Broker) getBudget(r *http.Request) (any, error) {
 		return nil, err
 	}
 	objects, err := b.usage(r.Context(), user)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := b.sessions.Stored(r.Context(), user)
 	return struct {
 		User    string           `json:"user"`
 		Objects map[string]Usage `json:"objects"`
-	}{user, objects}, err
+		Stored  map[string]Usage `json:"stored"`
+	}{user, objects, usageOf(stored)}, err
+}
+
+// usageOf returns what a user has stored, by the limits that there are.
+func usageOf(stored limit.StoredUse) map[string]Usage {
+	all := map[string]Usage{}
+	for kind, u := range map[string]limit.Used{"bytes": stored.Bytes, "channels": stored.Channels} {
+		if u.Max > 0 {
+			all[kind] = Usage(u)
+		}
+	}
+	return all
 }
 
 func (b *Broker) postForget(r *http.Request) (any, error) {

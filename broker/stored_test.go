@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"strings"
@@ -59,6 +60,13 @@ func TestBrokersShareWhatAUserMayStore(t *testing.T) {
 			}
 			if stored < storedBurst || stored > storedBurst+4*storedStep {
 				t.Errorf("amy stored %d bytes on three brokers", stored)
+			}
+			for _, b := range brokers { // each knows what all have stored, up to their last steps
+				_, answer := b.call(t, "GET", "/v1/users/amy/budget", "")
+				bytes := answer["stored"].(object)["bytes"].(object)
+				if used, err := bytes["used"].(json.Number).Int64(); err != nil || used < storedBurst-4*storedStep || fmt.Sprint(bytes["max"]) != fmt.Sprint(storedBurst) {
+					t.Errorf("the budget is %v, %v", answer, err)
+				}
 			}
 			if err := brokers[0].stop(); err != nil {
 				t.Fatal(err)

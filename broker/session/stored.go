@@ -30,6 +30,11 @@ func (s *Session) sender() limit.Sender {
 	return limit.SenderOf("", s.conn.RemoteAddr(), s.m.opts.Limits.Proxies)
 }
 
+// Stored returns how much a user has used of what it may store.
+func (m *Manager) Stored(ctx context.Context, user string) (limit.StoredUse, error) {
+	return m.senders.Stored(ctx, limit.SenderOf(user, "", nil))
+}
+
 // storeResult is the result of publishAs.
 type storeResult struct {
 	Published

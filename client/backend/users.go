@@ -122,6 +122,9 @@ type Usage struct {
 type Budget struct {
 	User    string           `json:"user"`
 	Objects map[string]Usage `json:"objects"`
+	// Stored is what the user's publishes have used of the limits bytes and channels, on all
+	// instances. It is refilled with time. Limits that are off are missing.
+	Stored map[string]Usage `json:"stored"`
 }
 
 // Budget returns the budget of a user. Kinds that the brokers do not have are missing.

@@ -20,9 +20,10 @@ func (a *app) userCommand() *cobra.Command {
 
 func (a *app) userBudgetCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "budget USER", Short: "Shows how many objects a user has, and may have",
+		Use: "budget USER", Short: "Shows how many objects a user has and may have, and what it has stored",
 		Long: `Shows how many rooms, boards and avatars a user has made as a client, and the most, see docs/kit.md. What a backend
-makes does not count. Kinds that the brokers do not have are missing.`,
+makes does not count. Kinds that the brokers do not have are missing. Below them are the bytes that the user's
+publishes have stored lately and the channels that they have created, see limits.user_stored in docs/access.md.`,
 		Example: `  switchboard user budget alice`,
 		Args:    args(1, 1, "USER"), ValidArgsFunction: a.completeFirst(a.userNames),
 	}
@@ -32,11 +33,7 @@ makes does not count. Kinds that the brokers do not have are missing.`,
 			return err
 		}
 		a.screen.Value(budget, func() {
-			var rows [][]screen.Cell
-			for _, kind := range slices.Sorted(maps.Keys(budget.Objects)) {
-				used := budget.Objects[kind]
-				rows = append(rows, []screen.Cell{{Text: kind, Color: screen.Bold}, screen.Number(used.Used), screen.Number(used.Max)})
-			}
+			rows := append(usageRows("", budget.Objects), usageRows("stored ", budget.Stored)...)
 			if len(rows) == 0 {
 				a.note("the brokers have no kinds with a budget")
 				return
@@ -46,6 +43,15 @@ makes does not count. Kinds that the brokers do not have are missing.`,
 		return nil
 	})
 	return c
+}
+
+// usageRows returns a row for each kind of budget, in order.
+func usageRows(prefix string, kinds map[string]backend.Usage) (rows [][]screen.Cell) {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		used := kinds[kind]
+		rows = append(rows, []screen.Cell{{Text: prefix + kind, Color: screen.Bold}, screen.Number(used.Used), screen.Number(used.Max)})
+	}
+	return rows
 }
 
 func (a *app) userForgetCommand() *cobra.Command {

@@ -95,6 +95,11 @@ export interface UserBudget {
         used: number;
         max: number;
     }>;
+    /** What the user's publishes have used of the limits `bytes` and `channels`, on all instances. It is refilled with time. */
+    stored: Record<string, {
+        used: number;
+        max: number;
+    }>;
 }
 export interface UserInfo {
     user: string;

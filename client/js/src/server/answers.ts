@@ -104,6 +104,8 @@ export interface Revoked {
 export interface UserBudget {
   user: string;
   objects: Record<string, { used: number; max: number }>;
+  /** What the user's publishes have used of the limits `bytes` and `channels`, on all instances. It is refilled with time. */
+  stored: Record<string, { used: number; max: number }>;
 }
 
 export interface UserInfo {

@@ -133,6 +133,7 @@ export interface Client extends Device {
 export interface Budget {
   user: string;
   objects: Record<string, { used: number; max: number }>;
+  stored: Record<string, { used: number; max: number }>;
 }
 
 export interface OnlineUsers {

@@ -90,14 +90,16 @@ export function UserPage({ name }: { name: string }) {
   );
 }
 
-/** BudgetCard shows how many objects a user has made, and may make. It is absent if there are no budgets. */
+/** BudgetCard shows how many objects a user has made and may make, and what it has stored. It is absent if there are no budgets. */
 function BudgetCard({ name }: { name: string }) {
   const { data } = useLoad((signal) => get<Budget>(path("users", name, "budget"), { signal }), [name], 10_000);
-  const kinds = Object.entries(data?.objects ?? {}).sort(([a], [b]) => a.localeCompare(b));
+  const sorted = (budgets: Budget["objects"] = {}) => Object.entries(budgets).sort(([a], [b]) => a.localeCompare(b));
+  const stored = sorted(data?.stored).map(([kind, usage]) => [`stored ${kind}`, usage] as const);
+  const kinds = [...sorted(data?.objects), ...stored];
   if (kinds.length === 0) return null;
   return (
     <Card title="Budget" flush>
-      <Table caption="Objects that the user has made" columns={["Kind", "+Used", "+Most"]}>
+      <Table caption="Objects that the user has made, and what it has stored" columns={["Kind", "+Used", "+Most"]}>
         {kinds.map(([kind, { used, max }]) => (
           <tr key={kind}>
             <th scope="row">{kind}</th>
