@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/internal/note"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
 )
@@ -192,7 +193,12 @@ func (r *Redis) PushRequest(ctx context.Context, request Request) error {
 
 // eval runs a script that returns an array.
 func (r *Redis) eval(ctx context.Context, s *redispipe.Script, keys []string, args ...any) (*arrayReply, error) {
-	v, err := r.pipe.Eval(ctx, s, keys, args...)
+	return r.evalNoted(ctx, note.Name{}, s, keys, args...)
+}
+
+// evalNoted is eval for a script that changes what name names.
+func (r *Redis) evalNoted(ctx context.Context, name note.Name, s *redispipe.Script, keys []string, args ...any) (*arrayReply, error) {
+	v, err := r.pipe.EvalNoted(ctx, name, s, keys, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/internal/note"
 	"switchboard/internal/redispipe"
 )
 
@@ -24,6 +25,7 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 		targets[i] = redispipe.Target{
 			Script: r.bindUsers, Keys: []string{r.keys.user(b.User), r.keys.revoked(b.User, ""), r.keys.revoked(b.User, b.Client)},
 			Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10), strconv.FormatInt(b.Issued, 10)},
+			Note: note.Name{Kind: note.User, Name: b.User},
 		}
 	}
 	errs := make([]error, len(list))
@@ -46,7 +48,8 @@ var bindErrors = map[int64]error{1: nil, 0: ErrTooManyClients, -1: ErrRevoked}
 // ReleaseUser marks the client offline in u_{user} if its entry has this generation. The client
 // stays known.
 func (r *Redis) ReleaseUser(ctx context.Context, user, client string, generation int64) error {
-	if _, err := r.eval(ctx, releaseUserScript, []string{r.keys.user(user)}, client, generation); err != nil {
+	name := note.Name{Kind: note.User, Name: user}
+	if _, err := r.pipe.EvalNoted(ctx, name, releaseUserScript, []string{r.keys.user(user)}, client, generation); err != nil {
 		return fmt.Errorf("release client %s of user %s: %w", client, user, err)
 	}
 	return nil

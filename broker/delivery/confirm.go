@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/queue"
 )
@@ -25,10 +26,10 @@ func (p *Pusher) recordStored(key queueKey, id, prev int64, duplicate bool) {
 	p.log.add(key, id, prev)
 }
 
-// recordFailure records a call that failed but may have stored a message.
-func (p *Pusher) recordFailure(key queueKey, err error) {
+// recordFailure records a call that failed but may have stored a message. span is that of the call.
+func (p *Pusher) recordFailure(key queueKey, span notes.Span, err error) {
 	if queue.OutcomeUnknown(err) {
-		p.log.addUncertain(key)
+		p.log.addUncertain(key, span.Again())
 	}
 }
 
@@ -85,6 +86,8 @@ func (p *Pusher) confirm(ctx context.Context, key queueKey, id int64) (lost bool
 	if key.kind == peer.Client {
 		ask = p.opts.Queue.ConfirmClient
 	}
+	span := p.opts.Notes.Open()
+	defer span.Close()
 	marker, err := ask(ctx, key.name, id)
 	if err != nil || marker == nil {
 		return false, err
@@ -101,14 +104,21 @@ func (p *Pusher) confirm(ctx context.Context, key queueKey, id int64) (lost bool
 // not while the store may have failed over: Confirm needs the ids.
 func (p *Pusher) NotifyUncertain(ctx context.Context) error {
 	p.log.rotate()
-	channels, clients := p.log.takeUncertain()
-	err := p.Notify(ctx, channels, clients)
-	if err != nil {
-		for _, channel := range channels {
-			p.log.addUncertain(queueKey{peer.Channel, channel})
+	uncertain := p.log.takeUncertain()
+	var channels, clients []string
+	for key := range uncertain {
+		if key.kind == peer.Channel {
+			channels = append(channels, key.name)
+		} else {
+			clients = append(clients, key.name)
 		}
-		for _, client := range clients {
-			p.log.addUncertain(queueKey{peer.Client, client})
+	}
+	err := p.Notify(ctx, channels, clients)
+	for key, span := range uncertain {
+		if err != nil {
+			p.log.addUncertain(key, span)
+		} else {
+			span.Close()
 		}
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -156,8 +157,8 @@ func TestRefusedUpdateInBatch(t *testing.T) {
 func TestRefusalIsNoFailure(t *testing.T) {
 	p := newMemoryPusher()
 	p.ToChannel(t.Context(), "a", Payload{Update: &state.Update{If: []state.Condition{{Field: "x", Kind: state.Exists}}}})
-	if channels, _ := p.log.takeUncertain(); len(channels) > 0 {
-		t.Errorf("%q may hold a message", channels)
+	if uncertain := p.log.takeUncertain(); len(uncertain) > 0 {
+		t.Errorf("%v may hold a message", uncertain)
 	}
 }
 
@@ -199,7 +200,7 @@ func TestStepStates(t *testing.T) {
 	if len(local) != 1 || local[0].Name != "stale" || local[0].Kind != peer.ChannelEntry {
 		t.Errorf("hints %+v", local)
 	}
-	if channels, _ := p.log.takeUncertain(); !slices.Equal(channels, []string{"bad"}) {
-		t.Errorf("%q may hold a message", channels)
+	if uncertain := slices.Collect(maps.Keys(p.log.takeUncertain())); !slices.Equal(uncertain, []queueKey{{peer.Channel, "bad"}}) {
+		t.Errorf("%v may hold a message", uncertain)
 	}
 }

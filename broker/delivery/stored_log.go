@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 )
 
@@ -61,8 +62,8 @@ type storedLog struct {
 
 	mu            sync.Mutex // guards the fields below
 	recent, older map[queueKey]storedIDs
-	rotatedAt     time.Time // when recent began
-	uncertain     map[queueKey]struct{}
+	rotatedAt     time.Time                   // when recent began
+	uncertain     map[queueKey]notes.Span     // open until the owners are notified
 	reported      map[queueKey][]reportedLoss // of the last keepTime, oldest first
 }
 
@@ -71,7 +72,7 @@ func newStoredLog(epoch func() uint64, lost func()) *storedLog {
 	if epoch == nil {
 		epoch = func() uint64 { return 0 }
 	}
-	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]struct{}{}, reported: map[queueKey][]reportedLoss{}}
+	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]notes.Span{}, reported: map[queueKey][]reportedLoss{}}
 }
 
 // add records that the store acknowledged message id. prev is the id before it, or unknownPrev.
@@ -121,28 +122,32 @@ func (l *storedLog) reportedLosses(key queueKey) (ids []int64) {
 	return ids
 }
 
-// addUncertain records a queue in which a failed call may have stored a message without a hint.
-func (l *storedLog) addUncertain(key queueKey) {
+// addUncertain records a queue in which a failed call may have stored a message without a hint. It
+// closes span, that of the call, when it does not need it any more.
+func (l *storedLog) addUncertain(key queueKey, span notes.Span) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.uncertain) < maxUncertain {
-		l.uncertain[key] = struct{}{}
+	first, known := l.uncertain[key]
+	switch {
+	case !known && len(l.uncertain) >= maxUncertain:
+		span.Close()
+		return
+	case known && !span.Before(first):
+		span.Close()
+		return
+	case known:
+		first.Close()
 	}
+	l.uncertain[key] = span
 }
 
-// takeUncertain returns and removes the queues that addUncertain recorded.
-func (l *storedLog) takeUncertain() (channels, clients []string) {
+// takeUncertain returns and removes the queues that addUncertain recorded, with the open spans.
+func (l *storedLog) takeUncertain() map[queueKey]notes.Span {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key := range l.uncertain {
-		if key.kind == peer.Channel {
-			channels = append(channels, key.name)
-		} else {
-			clients = append(clients, key.name)
-		}
-	}
-	clear(l.uncertain)
-	return channels, clients
+	taken := l.uncertain
+	l.uncertain = map[queueKey]notes.Span{}
+	return taken
 }
 
 // snapshot returns a copy of the log.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 )
 
@@ -93,7 +94,7 @@ func TestStoredLogIsBounded(t *testing.T) {
 	l := newStoredLog(func() uint64 { return 0 }, func() {})
 	for n := range int64(maxQueues + 10) {
 		l.add(queueKey{peer.Client, string(rune(n))}, n+1, n)
-		l.addUncertain(queueKey{peer.Client, string(rune(n))})
+		l.addUncertain(queueKey{peer.Client, string(rune(n))}, notes.Span{})
 	}
 	if len(l.recent) > maxQueues || len(l.uncertain) > maxUncertain {
 		t.Errorf("%d queues, %d uncertain ones", len(l.recent), len(l.uncertain))
