@@ -242,7 +242,7 @@ func (c *testCase) count(ctx context.Context, into *int64, window time.Duration,
 }
 
 func (c *testCase) wait(ctx context.Context, d time.Duration) error {
-	return sleep(ctx, time.Duration(float64(d)*c.pace))
+	return sleep(ctx, c.scaled(d))
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

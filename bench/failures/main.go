@@ -4,12 +4,15 @@
 //
 //	go run ./bench/failures --out bench/failures      writes REPORT.md and report.json
 //	go run ./bench/failures --clients 1000            prints a quicker run
+//	go run ./bench/failures --only-idle               counts only what idle brokers cost
 //
 // Each case has a Redis, and a broker that holds all clients. Each client is a user and subscribes
 // to a channel of its own. In the variant "watching", the channel has a state, and the client
 // watches the state, the roster of the channel and another user. Another broker starts, ends after
 // SIGTERM and is killed, without clients. It is then killed once more, after it has stored half of
 // 2,000 pushes a second. In the last step Redis is stopped for 5 s.
+//
+// The last cases are many idle brokers, in this process and without links.
 //
 // No janitor runs: its rounds cost the same whether or not a broker ends.
 package main
@@ -37,6 +40,7 @@ func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
 // options are the flags.
 type options struct {
 	clients []int         // a case for each number and variant
+	brokers []int         // numbers of idle brokers
 	pushes  int           // a second, in the step with pushes
 	out     string        // directory
 	time    time.Duration // of the whole run
@@ -48,12 +52,17 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	f.SetOutput(stderr)
 	f.SortFlags = false
 	f.IntSliceVarP(&o.clients, "clients", "n", []int{1000, 4000}, "numbers of clients, one case each")
+	f.IntSliceVar(&o.brokers, "brokers", []int{100, 200}, "numbers of idle brokers")
 	f.IntVar(&o.pushes, "pushes", 2000, "pushes a second before and after the last kill; half of them by the killed broker")
 	f.StringVar(&o.out, "out", "", "also write REPORT.md and report.json into this directory")
 	f.DurationVar(&o.time, "time", 30*time.Minute, "time limit of the run")
 	f.Float64Var(&o.pace, "pace", 1, "factor for all waits; figures count only with 1")
+	onlyIdle := f.Bool("only-idle", false, "only the cases with idle brokers")
 	if err := f.Parse(args); err != nil {
 		return o, err
+	}
+	if *onlyIdle {
+		o.clients = nil
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
@@ -61,6 +70,11 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	for _, n := range o.clients {
 		if n < 2 {
 			return o, errors.New("--clients must be above 1")
+		}
+	}
+	for _, n := range o.brokers {
+		if n < 1 {
+			return o, errors.New("--brokers must be positive")
 		}
 	}
 	return o, nil
@@ -83,6 +97,9 @@ func command(args []string, stdout io.Writer, stderr *os.File) int {
 	return 0
 }
 
+// scaled returns a time with the factor of the run.
+func (o options) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) * o.pace) }
+
 // run measures all cases, prints the table and writes the files.
 func (o options) run(ctx context.Context, p *progress.Line, stdout io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.time)
@@ -92,10 +109,12 @@ func (o options) run(ctx context.Context, p *progress.Line, stdout io.Writer) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	p.Stage("building the broker")
-	program, err := system.BuildBroker(ctx, dir)
-	if err != nil {
-		return err
+	program := ""
+	if len(o.clients) > 0 {
+		p.Stage("building the broker")
+		if program, err = system.BuildBroker(ctx, dir); err != nil {
+			return err
+		}
 	}
 	r := report{Date: time.Now().UTC().Format(time.DateOnly)}
 	for _, watching := range []bool{false, true} {
@@ -106,6 +125,14 @@ func (o options) run(ctx context.Context, p *progress.Line, stdout io.Writer) (e
 			}
 			r.Results = append(r.Results, c.result)
 		}
+	}
+	for _, n := range o.brokers {
+		p.Stage("%d idle brokers", n)
+		idle, err := o.idle(ctx, dir, n)
+		if err != nil {
+			return fmt.Errorf("%d idle brokers: %w", n, err)
+		}
+		r.Idle = append(r.Idle, idle)
 	}
 	p.Clear()
 	text := r.markdown()

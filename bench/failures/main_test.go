@@ -15,7 +15,12 @@ import (
 	"switchboard/bench/progress"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The ignored goroutines are those of gnet's worker pool, which lasts as long as the process.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
+		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
+}
 
 // TestRun measures two small cases in a hundredth of the time.
 func TestRun(t *testing.T) {
@@ -25,7 +30,7 @@ func TestRun(t *testing.T) {
 	}
 	defer log.Close()
 	var out bytes.Buffer
-	o := options{clients: []int{3}, pushes: 100, out: t.TempDir(), time: 5 * time.Minute, pace: 0.01}
+	o := options{clients: []int{3}, brokers: []int{2}, pushes: 100, out: t.TempDir(), time: 5 * time.Minute, pace: 0.01}
 	if err := o.run(t.Context(), progress.New(log), &out); err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +54,26 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestIdleBrokers counts the commands of a few brokers with fast beats. More brokers must not make
+// the beat of each dearer.
+func TestIdleBrokers(t *testing.T) {
+	o := options{pace: 0.1}
+	for _, n := range []int{1, 12} {
+		r, err := o.idle(t.Context(), t.TempDir(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Brokers != n || r.PerBeat == 0 || r.PerBeat > 11 {
+			t.Errorf("%+v, want up to 11 for a beat", r)
+		}
+	}
+}
+
 func TestWrongArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"-n 1": "above 1",
-		"word": "unexpected argument",
+		"-n 1":        "above 1",
+		"--brokers 0": "positive",
+		"word":        "unexpected argument",
 	} {
 		if _, err := parseOptions(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", args, err, want)

@@ -27,27 +27,42 @@ func (r result) suffix() string {
 
 // report is the content of report.json.
 type report struct {
-	Date    string   `json:"date"`
-	Results []result `json:"results"`
+	Date    string       `json:"date"`
+	Results []result     `json:"results"`
+	Idle    []idleResult `json:"idle"`
 }
 
 // markdown returns the text of REPORT.md.
 func (r report) markdown() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# What a failure costs\n\nWritten by `make bench-failures`, %s. [What is measured, and how](main.go).\n\n", r.Date)
+	r.writeFailures(&b)
+	if len(r.Idle) > 0 {
+		b.WriteString("\nBrokers without clients, which renew their leases every 2 s, and no janitor:\n\n| brokers | commands a second | for one beat |\n|---|---|---|\n")
+	}
+	for _, i := range r.Idle {
+		fmt.Fprintf(&b, "| %d | %.0f | %.1f |\n", i.Brokers, i.PerSecond, i.PerBeat)
+	}
+	return b.Bytes()
+}
+
+// writeFailures writes the table of the cases with clients, if there are any.
+func (r report) writeFailures(b *bytes.Buffer) {
+	if len(r.Results) == 0 {
+		return
+	}
 	b.WriteString("All clients are connected to one broker. Each is a user and has a channel of its own. *Watching*: the channel has a state, and the client watches the " +
 		"state, who is in the channel, and another user. Another broker without clients starts, ends and is killed. Each figure is the number of commands that Redis " +
 		"executes in the window, those inside scripts and those of a quiet system included; in parentheses for each client.\n\n")
 	b.WriteString("| clients | quiet, 14 s | `kill -9`, 14 s | start, 8 s | planned end, 8 s | `kill -9` of the broker that stores half of 2,000 pushes a second, 14 s, without the pushes | " +
 		"Redis stops for 5 s, and 14 s after that | readings of everything |\n|---|---|---|---|---|---|---|---|\n")
 	for _, c := range r.Results {
-		fmt.Fprintf(&b, "| %s%s |", thousands(int64(c.Clients)), c.suffix())
+		fmt.Fprintf(b, "| %s%s |", thousands(int64(c.Clients)), c.suffix())
 		for _, n := range []int64{c.Quiet, c.Kill, c.Start, c.End, c.KillPusher, c.Frozen} {
-			fmt.Fprintf(&b, " %s (%.1f) |", thousands(n), float64(n)/float64(c.Clients))
+			fmt.Fprintf(b, " %s (%.1f) |", thousands(n), float64(n)/float64(c.Clients))
 		}
-		fmt.Fprintf(&b, " %d |\n", c.FrozenReadings)
+		fmt.Fprintf(b, " %d |\n", c.FrozenReadings)
 	}
-	return b.Bytes()
 }
 
 // thousands formats n with commas.

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"switchboard/broker"
+	"switchboard/internal/redispipe"
+	"switchboard/internal/redistest"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// The times of idle brokers.
+const (
+	beatTime   = 2 * time.Second
+	idleSettle = 8 * time.Second  // after the last start
+	idleWindow = 30 * time.Second // 15 beats
+)
+
+// idleResult is the number of commands of brokers without clients.
+type idleResult struct {
+	Brokers   int     `json:"brokers"`
+	PerSecond float64 `json:"per_second"`
+	PerBeat   float64 `json:"per_beat"` // of one broker
+}
+
+// idle counts the commands of n idle brokers in this process. They have no links, which would need
+// more sockets than a process has, and which use no Redis.
+func (o options) idle(ctx context.Context, dir string, n int) (r idleResult, err error) {
+	server, err := redistest.Launch(dir, "--maxmemory-policy", "noeviction")
+	if err != nil {
+		return r, err
+	}
+	defer server.Kill()
+	stats, err := connectRedis(server.Addr)
+	if err != nil {
+		return r, err
+	}
+	defer stats.close()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+	defer func() { err = errors.Join(err, client.Close()) }()
+
+	beat := o.scaled(beatTime)
+	brokersCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	var brokers errgroup.Group
+	for i := range n {
+		b, err := idleBroker(client, fmt.Sprint("idle-", i), beat)
+		if err != nil {
+			return r, err
+		}
+		brokers.Go(func() error { return b.Run(brokersCtx) })
+		if err := sleep(ctx, beat/time.Duration(n)); err != nil { // the beats are spread, as those of many machines
+			return r, err
+		}
+	}
+	count := func() error {
+		if err := sleep(ctx, o.scaled(idleSettle)); err != nil {
+			return err
+		}
+		began := time.Now()
+		before, err := stats.commands(ctx)
+		if err != nil {
+			return err
+		}
+		if err := sleep(ctx, o.scaled(idleWindow)); err != nil {
+			return err
+		}
+		after, err := stats.commands(ctx)
+		r = idleResult{Brokers: n, PerSecond: float64(after-before) / time.Since(began).Seconds()}
+		r.PerBeat = r.PerSecond * beat.Seconds() / float64(n)
+		return err
+	}
+	err = count()
+	stop()
+	return r, errors.Join(err, brokers.Wait())
+}
+
+// idleBroker returns a broker on the shared Redis, with a pipe of its own.
+func idleBroker(client *redis.Client, name string, beat time.Duration) (*broker.Broker, error) {
+	pipe := redispipe.New(client, redispipe.Options{})
+	return broker.New(broker.Options{
+		Name:   name,
+		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "off"},
+		Store: broker.StoreOptions{
+			Registry: registry.NewRedis(pipe, registry.Options{Lease: 5 * beat}), Queue: queue.NewRedis(pipe, queue.Options{}),
+		},
+		Timing: broker.TimingOptions{Beat: beat, Drain: time.Millisecond},
+	})
+}
