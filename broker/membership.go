@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"strings"
+	"time"
 
 	"switchboard/broker/member"
 	"switchboard/registry"
@@ -39,6 +40,12 @@ func (b *Broker) describe(id string) registry.Server {
 		Connections: int64(connections), Users: int64(users), Channels: int64(b.hub.ChannelCount()),
 		Watching: int64(b.presence.WatchedUsers()),
 	}
+}
+
+// lastActive returns when a server has last renewed its lease.
+func (b *Broker) lastActive(ctx context.Context, server string) (time.Time, error) {
+	s, _, err := b.opts.Store.Registry.Lease(ctx, server)
+	return s.LastActive, err
 }
 
 // ID returns the server's current id.

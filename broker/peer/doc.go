@@ -76,7 +76,7 @@
 //   - If the address of a silent server refuses connections, or another server answers there, its
 //     process does not run any more. It stores nothing but what was under way. Doubts returns it at
 //     once, and then after pauses of 1, 2 and 4 s, until its lease ends. If it renews its lease
-//     twice meanwhile, it does run, and Doubts returns it each second.
+//     meanwhile, it does run, and Doubts returns it each second.
 //
 // A server without a lease may still store messages. It is doubted for the last time when the
 // registry no longer lists it, see [Links.Unlisted], or a minute after its lease and its link have

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -258,20 +259,35 @@ func TestOtherProcessAtAddress(t *testing.T) {
 // TestRefusingServerRenewsLease checks that a server that refuses connections, but renews its
 // lease, is doubted each second: it runs, and may store messages.
 func TestRefusingServerRenewsLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newVirtualNet()
-		a := n.start(t, "a", nil)
-		renew := func() {
-			a.SetServers([]registry.Server{{ID: "b", Host: "b:1", LastActive: time.Now()}})
-		}
-		renew()
-		a.expectDoubts("its port refuses", 6*time.Second, "b 1.5s", "b 2.5s", "b 4.5s")
-		renew() // maybe from before its port refused
-		a.expectDoubts("after one renewal", 2*time.Second)
-		<-time.After(time.Second)
-		renew()
-		a.expectDoubts("after the second renewal", 3*time.Second, "b 0s", "b 1s", "b 2s")
-	})
+	for name, c := range map[string]struct {
+		renews bool
+		want   []string
+	}{
+		"it renews":  {true, []string{"b 1.5s", "b 2.5s", "b 3.5s", "b 4.5s", "b 5.5s"}},
+		"it is dead": {false, []string{"b 1.5s", "b 2.5s", "b 4.5s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, reads := time.Now(), atomic.Int64{}
+				a := newVirtualNet().start(t, "a", nil, func(o *Options) {
+					o.LastActive = func(_ context.Context, server string) (time.Time, error) {
+						switch reads.Add(1); {
+						case server != "b":
+							return time.Time{}, errors.New("another server")
+						case c.renews:
+							return time.Now().Truncate(2 * time.Second), nil
+						}
+						return began, nil
+					}
+				})
+				a.list("b")
+				a.expectDoubts("its port refuses", 6*time.Second, c.want...)
+				if n := reads.Load(); n == 0 || n > 6 {
+					t.Errorf("its lease was read %d times in 6 s", n)
+				}
+			})
+		})
+	}
 }
 
 // TestUnreachableServer checks that a server is doubted each second if it does not answer at all.

@@ -49,13 +49,13 @@ func newInbound(self func() string) *inbound {
 	return &inbound{self: self, now: time.Now, senders: make(map[string]*sender)}
 }
 
-// setLive sets the other live servers, with the last renewals of their leases. A link from another
-// server stays: the list takes a moment to arrive, and a server without a lease may still store.
-func (in *inbound) setLive(live map[string]time.Time) {
+// setLive sets the other live servers. A link from another server stays: the list takes a moment to
+// arrive, and a server without a lease may still store.
+func (in *inbound) setLive(live map[string]bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.now()
-	for id, active := range live {
+	for id := range live {
 		s := in.senders[id]
 		if s == nil {
 			s = &sender{}
@@ -67,13 +67,9 @@ func (in *inbound) setLive(live map[string]time.Time) {
 				s.lastBatch = now // its silence begins
 			}
 		}
-		if !active.Equal(s.active) {
-			s.active = active
-			s.renewals++
-		}
 	}
 	for id, s := range in.senders {
-		if _, ok := live[id]; s.live && !ok {
+		if s.live && !live[id] {
 			s.live, s.absent = false, now
 		}
 	}
@@ -142,12 +138,30 @@ func (in *inbound) end(k *inboundLink) {
 }
 
 // dialled records the outcome of a dial: whether no process listens at the address of the server.
-func (in *inbound) dialled(server string, gone bool) {
+// It reports whether the caller must read the lease of the server.
+func (in *inbound) dialled(server string, gone bool) (read bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if s := in.senders[server]; s != nil && s.gone != gone {
-		s.gone, s.silences, s.renewals = gone, min(s.silences, 1), 0
+	s := in.senders[server]
+	if s == nil {
+		return false
 	}
+	if s.gone != gone {
+		s.gone, s.silences, s.active, s.runs = gone, min(s.silences, 1), time.Time{}, false
+	}
+	return gone && s.live && !s.left && !s.runs
+}
+
+// leaseRead records the last renewal of the lease of a server. If it changes, the server runs.
+func (in *inbound) leaseRead(server string, active time.Time) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s := in.senders[server]
+	if s == nil || !s.gone {
+		return
+	}
+	s.runs = s.runs || !s.active.IsZero() && active.After(s.active)
+	s.active = active
 }
 
 // doubts implements Links.Doubts.

@@ -16,11 +16,11 @@ func newTestInbound() (*inbound, *time.Time) {
 	return in, &now
 }
 
-// setListed makes the servers live, with leases that were never renewed.
+// setListed makes the servers live.
 func (in *inbound) setListed(ids ...string) {
-	live := make(map[string]time.Time)
+	live := make(map[string]bool)
 	for _, id := range ids {
-		live[id] = time.Time{}
+		live[id] = true
 	}
 	in.setLive(live)
 }

@@ -22,6 +22,7 @@ const (
 	dialTimeout    = 5 * time.Second
 	minRedialDelay = 100 * time.Millisecond
 	maxRedialDelay = 2 * time.Second
+	leaseInterval  = time.Second // between two reads of the lease of a server that refuses connections
 )
 
 var errNewID = errors.New("our own id changed")
@@ -33,6 +34,7 @@ type link struct {
 	log      zerolog.Logger
 	caller   *currentCaller
 	done     chan struct{} // closed when run returns
+	leaseAt  time.Time     // when readLease has last read; only run uses it
 	*outbox
 }
 
@@ -59,7 +61,9 @@ func (k *link) run(ctx context.Context) {
 		self := k.l.opts.Self()
 		began := time.Now()
 		conn, err := k.dial(ctx, self)
-		k.l.in.dialled(k.id, isGone(err))
+		if k.l.in.dialled(k.id, isGone(err)) {
+			k.readLease(ctx)
+		}
 		if err == nil {
 			err = k.serve(ctx, conn, self)
 			failed = false
@@ -99,6 +103,19 @@ func (k *link) waitToRedial(ctx context.Context, d time.Duration) bool {
 	case <-k.l.leaving:
 	}
 	return true
+}
+
+// readLease reads the lease of a server whose address refuses connections, at most once a second.
+func (k *link) readLease(ctx context.Context) {
+	if k.l.opts.LastActive == nil || time.Since(k.leaseAt) < leaseInterval {
+		return
+	}
+	k.leaseAt = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, leaseInterval)
+	defer cancel()
+	if active, err := k.l.opts.LastActive(ctx, k.id); err == nil {
+		k.l.in.leaseRead(k.id, active)
+	}
 }
 
 // drop empties the queue. Hints count as dropped from now on, until there is a link.

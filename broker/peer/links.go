@@ -34,6 +34,10 @@ type Options struct {
 	// it noted up to the number, and other servers may rely on that. It must be fast. Nil means that
 	// this server has no notes.
 	Settled func() uint64
+	// LastActive returns when a server has last renewed its lease, on the store's clock. It is called
+	// once a second for a live server whose address refuses connections: if it renews its lease, it
+	// runs. Nil means that all such servers have ended.
+	LastActive func(ctx context.Context, server string) (time.Time, error)
 	// Fault is for fault injection. Zero means none.
 	Fault Fault
 	// Logger logs the begin and end of links. Zero means no logs.
@@ -149,16 +153,16 @@ func (l *Links) Run(ctx context.Context) error {
 // server that comes back, and until Unlisted.
 func (l *Links) SetServers(live []registry.Server) {
 	self := l.opts.Self()
-	out, renewed := make(map[string]*link, len(live)), make(map[string]time.Time, len(live))
+	out, others := make(map[string]*link, len(live)), make(map[string]bool, len(live))
 	for _, s := range live {
 		if s.ID != self && s.ID != "" {
-			renewed[s.ID] = s.LastActive
+			others[s.ID] = true
 		}
 	}
-	l.in.setLive(renewed)
+	l.in.setLive(others)
 	l.mu.Lock()
 	for _, s := range live {
-		if _, other := renewed[s.ID]; !other {
+		if !others[s.ID] {
 			continue
 		}
 		k := l.out[s.ID]

@@ -47,8 +47,8 @@ type sender struct {
 	reported time.Time // when it was last reported
 	silences int       // reports during its present silence
 	gone     bool      // no process listens at its address
-	active   time.Time // the last renewal of its lease
-	renewals int       // renewals of its lease since gone
+	active   time.Time // the last renewal of its lease, as first read since gone; zero if not read
+	runs     bool      // it has renewed its lease since gone
 }
 
 // maxSilence returns how long the sender may send nothing. The sender sends quick heartbeats for
@@ -72,9 +72,9 @@ func (s *sender) silent(now time.Time) bool {
 
 // pause returns the time between two reports of a silence. A process that does not run stores
 // nothing more, except by calls that are under way. A process that still renews its lease runs,
-// whatever its address answers. One renewal may have been under way.
+// whatever its address answers.
 func (s *sender) pause() time.Duration {
-	if s.gone && s.renewals < 2 {
+	if s.gone && !s.runs {
 		return reportInterval << min(max(s.silences-1, 0), maxDoublings)
 	}
 	return reportInterval
