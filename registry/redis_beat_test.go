@@ -108,3 +108,17 @@ func TestManyChanges(t *testing.T) {
 		t.Errorf("%d servers, all %t, %v", len(c.Changed), c.All, err)
 	}
 }
+
+// TestListWithoutServersHasNoKeys checks that no key of the list stays after the last server.
+func TestListWithoutServersHasNoKeys(t *testing.T) {
+	ctx, client := t.Context(), single.Client(t)
+	r := newRedis(client)
+	for _, id := range []string{"a", "b"} {
+		ok(t, r.Join(ctx, Server{ID: id}))
+	}
+	ok(t, r.Leave(ctx, "a"))
+	want(t, int64(3))(client.Exists(ctx, r.listKeys()...).Result())
+	ok(t, client.Del(ctx, r.keys.lease("b")).Err()) // it was killed
+	want(t, true)(r.DeclareDead(ctx, "b"))
+	want(t, int64(0))(client.Exists(ctx, r.listKeys()...).Result())
+}
