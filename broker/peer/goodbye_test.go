@@ -165,3 +165,29 @@ func stuckReceiver(t *testing.T, reads bool) http.Handler {
 		<-t.Context().Done()
 	})
 }
+
+// TestGoodbyeNumber checks the batches of a goodbye when hints were dropped after those in the
+// queue: the first one is no goodbye, and the goodbye has the number of all hints.
+func TestGoodbyeNumber(t *testing.T) {
+	a := newNode(t, "a", func(o *Options) { o.Settled = func() uint64 { return 9 } })
+	defer a.http.Close()
+	k := newLink(a.Links, "b", "")
+	k.open()
+	a.outboxes.get("b").add(Hint{Kind: Channel}, false)
+	k.add(Hint{Kind: Channel, Name: strings.Repeat("n", maxName+1)}, false)
+	ended := make(chan error, 1)
+	ended <- errGoodbye
+	var got []ending
+	next := uint64(0)
+	err := k.sayGoodbye(t.Context(), understood, func(b []byte) error {
+		number, hints, end, err := decodeBatch(b, nil, understood)
+		got, next = append(got, end), number+uint64(len(hints))
+		return err
+	}, ended)
+	if err != errGoodbye || next != 2 || len(got) != 2 || got[0] != (ending{}) || got[1] != (ending{true, true, 9}) {
+		t.Errorf("%v; the batches end with %+v, and the last number is %d, want 2", err, got, next)
+	}
+	if k.add(Hint{Kind: Channel}, false) {
+		t.Error("queued after the goodbye")
+	}
+}
