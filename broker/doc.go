@@ -52,5 +52,6 @@
 // hints follow.
 //
 // The store may lose bindings and messages at a restart or failover. member.Member.rebind then
-// binds everything again, and delivery.Pusher.Confirm finds lost messages.
+// compares what this server holds in the slots of the failure, and binds and reads what differs.
+// delivery.Pusher.Confirm finds lost messages.
 package broker

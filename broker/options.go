@@ -19,6 +19,7 @@ import (
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
 	"switchboard/internal/certfile"
+	"switchboard/internal/slots"
 	"switchboard/janitor/heartbeat"
 )
 
@@ -96,12 +97,14 @@ type StoreOptions struct {
 	// Shared allows other servers on the same store. Zero means a single server, without links to
 	// others and without client requests.
 	Shared bool
-	// Changed receives a value after each restart or failover of the store. Zero means never.
-	Changed <-chan struct{}
-	// Epoch returns a number that changes at each restart or failover of the store, before the first
-	// write after it. With Shared, nil means that the number never changes. Without Shared, nil means
-	// that the store loses nothing while this process lives.
-	Epoch func() uint64
+	// Changed receives, after each restart or failover of a part of the store, the slots of that part.
+	// Zero means never.
+	Changed <-chan slots.Set
+	// Epoch returns a number that changes at each restart or failover of the part of the store that
+	// has the queue of a channel or client, before the first write after it. With Shared, nil means
+	// that the number never changes. Without Shared, nil means that the store loses nothing while this
+	// process lives.
+	Epoch func(name string) uint64
 	// SetAckDeadline records a push with notify_after: if no client acknowledges the message in time,
 	// the backend receives an event. Zero means that such pushes are refused.
 	SetAckDeadline func(ctx context.Context, d delivery.AckDeadline) error
@@ -293,7 +296,7 @@ func (o Options) withDefaults() Options {
 	o.Runtime.Loops = cmp.Or(o.Runtime.Loops, runtime.GOMAXPROCS(0))
 	o.Registerer = cmp.Or(o.Registerer, prometheus.NewRegistry())
 	if o.Store.Epoch == nil && o.Store.Shared {
-		o.Store.Epoch = func() uint64 { return 0 }
+		o.Store.Epoch = func(string) uint64 { return 0 }
 	}
 	return o
 }

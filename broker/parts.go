@@ -88,9 +88,10 @@ func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
 	return hub.New(hub.Options{
 		Loops: loops, Pool: b.pool, Registry: o.Store.Registry, Queue: o.Store.Queue, ServerID: b.ID,
 		Messages: b.native, PositionTTL: o.Timing.PositionTTL, Logger: b.log,
-		Drained: func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
-		Lost:    func(channel string, id int64) { b.confirmMessage(peer.Channel, channel, id) },
-		Changed: func(channel string, e *state.Entry) { b.presence.FieldsChanged(channel, e) },
+		Drained:   func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
+		Lost:      func(channel string, id int64) { b.confirmMessage(peer.Channel, channel, id) },
+		Uncertain: b.member.UncertainChannel,
+		Changed:   func(channel string, e *state.Entry) { b.presence.FieldsChanged(channel, e) },
 	})
 }
 
@@ -110,6 +111,7 @@ func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 		Store: b.opts.Store.Registry, Pool: b.pool, Loops: loops, ServerID: b.ID, HoldsLease: b.member.Leased,
 		Notify: b.member.Send, Hold: b.hub.Hold, Messages: b.native,
 		Members:    func(channel string) []registry.Member { return b.sessions.Members(channel) },
+		Uncertain:  b.member.UncertainChannel,
 		AliasField: b.access.aliasField, Fields: b.readTexts,
 		LargeChannel: b.opts.Limits.LargeChannel, Logger: b.log,
 	})
@@ -133,7 +135,8 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		},
 		Notify: session.Notify{
 			Superseded: b.member.Supersede, Acknowledged: b.member.Acknowledged, UserChanged: b.member.UserChanged, Rejected: b.logRefused("a client is refused: "),
-			Lost: func(client string, id int64) { b.confirmMessage(peer.Client, client, id) },
+			Lost:      func(client string, id int64) { b.confirmMessage(peer.Client, client, id) },
+			Uncertain: b.member.UncertainClient,
 		},
 		Logger: b.log,
 		Metrics: session.Metrics{

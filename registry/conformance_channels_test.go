@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -31,6 +32,23 @@ func testRepeatedBinding(t *testing.T, s store) {
 	ok(t, s.UnbindChannel(ctx, "a", "news"))
 	want(t, []string(nil))(s.ChannelServers(ctx, "news"))
 	want(t, []string(nil))(allChannels(t, s, "", 10), nil)
+}
+
+func testHoldChannels(t *testing.T, s store) {
+	ctx := t.Context()
+	names := make([]string, 300)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%03d", i)
+		ok(t, s.BindChannel(ctx, "a", names[i]))
+	}
+	ok(t, s.HoldChannels(ctx, "b", names))
+	want(t, names)(s.HeldChannels(ctx, "b", 1000))
+	want(t, []string{"a"})(s.ChannelServers(ctx, names[0]))
+	ok(t, s.HoldChannels(ctx, "b", nil))
+	done, err := s.DeclareDead(ctx, "b")
+	if want(t, true)(done, err); !errors.Is(s.HoldChannels(ctx, "b", names[:1]), ErrDead) {
+		t.Error("a dead server holds channels")
+	}
 }
 
 func testListedWhileHeld(t *testing.T, s store) {

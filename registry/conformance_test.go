@@ -34,6 +34,7 @@ func TestConformance(t *testing.T) {
 
 		{"channels have servers", testChannelServers},
 		{"binding and unbinding can be repeated", testRepeatedBinding},
+		{"channels are held again", testHoldChannels},
 		{"a channel is listed while it has a server", testListedWhileHeld},
 		{"channels come in pages", testChannelPages},
 		{"a prefix is not a pattern", testPrefixIsLiteral},

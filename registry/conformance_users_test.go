@@ -13,6 +13,12 @@ func testUserClients(t *testing.T, s store) {
 	ok(t, bindUser(ctx, s, "bob", Binding{"phone", "a", 7}))
 	want(t, []Binding{{"laptop", "host:with:colons", 6}, {"phone", "a", 5}})(s.User(ctx, "ann"))
 
+	want(t, []bool{true, false, false, false, false})(s.UsersHave(ctx, []UserBinding{
+		{User: "ann", Binding: Binding{"phone", "a", 5}}, {User: "ann", Binding: Binding{"phone", "b", 5}},
+		{User: "ann", Binding: Binding{"phone", "a", 4}}, {User: "ann", Binding: Binding{"tab", "a", 5}},
+		{User: "unknown", Binding: Binding{"phone", "a", 5}},
+	}))
+
 	ok(t, s.ReleaseUser(ctx, "ann", "laptop", 6))
 	want(t, []Binding{{"laptop", "", 6}, {"phone", "a", 5}})(s.User(ctx, "ann"))
 	ok(t, s.ForgetUser(ctx, "ann", "laptop", 6))

@@ -20,8 +20,10 @@ type contract interface {
 	Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error)
 	PruneChannel(ctx context.Context, channel string) (pruned bool, err error)
 	HoldClients(ctx context.Context, server string, clients []string) error
+	HoldChannels(ctx context.Context, server string, channels []string) error
 	DropClient(ctx context.Context, server, client string) error
 	BindUsers(ctx context.Context, list []UserBinding) []error
+	UsersHave(ctx context.Context, list []UserBinding) ([]bool, error)
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
 	Revoke(ctx context.Context, v Revocation) (Revoked, error)

@@ -10,17 +10,21 @@ func (p keys) serverList() string { return string(p) + "s_list" }
 // lease is a HASH with the description of a server. Its TTL is the lease. Owned by the server.
 func (p keys) lease(server string) string { return string(p) + "s_{" + server + "}" }
 
+// ServersTag is the name in braces in the keys of the lists of live servers, and so decides their
+// slot.
+const ServersTag = "servers"
+
 // listEnds is a ZSET of the live servers, by the end of their leases, Unix us. It also has the time
 // of the last beat, and the number of the last change: see renew_listed.lua. Renew adds to it;
 // Renew, Leave, DeclareDead and Forget remove from it.
-func (p keys) listEnds() string { return string(p) + "s_ends_{servers}" }
+func (p keys) listEnds() string { return string(p) + "s_ends_{" + ServersTag + "}" }
 
 // listChanges is a ZSET of the servers that have started or ended lately, by the number of the
 // change. Owned like listEnds.
-func (p keys) listChanges() string { return string(p) + "s_changes_{servers}" }
+func (p keys) listChanges() string { return string(p) + "s_changes_{" + ServersTag + "}" }
 
 // listAbout is a HASH with the description of each live server, as JSON. Owned like listEnds.
-func (p keys) listAbout() string { return string(p) + "s_about_{servers}" }
+func (p keys) listAbout() string { return string(p) + "s_about_{" + ServersTag + "}" }
 
 // tombstone is an empty STRING with a TTL. Owned by the janitor.
 func (p keys) tombstone(server string) string { return string(p) + "s_dead_{" + server + "}" }

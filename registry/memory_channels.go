@@ -101,6 +101,22 @@ func (m *Memory) HoldClients(_ context.Context, server string, clients []string)
 	return nil
 }
 
+// HoldChannels is like [Redis.HoldChannels].
+func (m *Memory) HoldChannels(_ context.Context, server string, channels []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(channels) > 0 && m.deadLocked(server) {
+		return fmt.Errorf("hold %d channels: %w", len(channels), ErrDead)
+	}
+	for _, channel := range channels {
+		m.heldChannels.add(server, channel)
+	}
+	return nil
+}
+
+// ChannelListKey is like [Redis.ChannelListKey].
+func (m *Memory) ChannelListKey(string) string { return keys(m.opts.Prefix).channelList() }
+
 // DropClient is like [Redis.DropClient].
 func (m *Memory) DropClient(_ context.Context, server, client string) error {
 	m.mu.Lock()

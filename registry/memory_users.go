@@ -42,6 +42,18 @@ func (m *Memory) bindUserLocked(name string, b Binding) error {
 	return nil
 }
 
+// UsersHave is like [Redis.UsersHave].
+func (m *Memory) UsersHave(_ context.Context, list []UserBinding) ([]bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have := make([]bool, len(list))
+	for i, b := range list {
+		u := m.userLocked(b.User)
+		have[i] = u != nil && u.clients[b.Client] == b.Binding
+	}
+	return have, nil
+}
+
 // ReleaseUser is like [Redis.ReleaseUser].
 func (m *Memory) ReleaseUser(_ context.Context, name, client string, generation int64) error {
 	m.mu.Lock()

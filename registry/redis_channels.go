@@ -30,6 +30,9 @@ func (r *Redis) pruneChannel(ctx context.Context, channel string) (bool, error) 
 	return delisted == 1, err
 }
 
+// ChannelListKey returns the key of the list that has the channel.
+func (r *Redis) ChannelListKey(string) string { return r.keys.channelList() }
+
 // ChannelServers returns the servers in ch_{channel}, live or not, sorted.
 func (r *Redis) ChannelServers(ctx context.Context, channel string) ([]string, error) {
 	servers, err := r.names(ctx, "smembers", r.keys.channel(channel))

@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,6 +41,28 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 		}
 	}
 	return errs
+}
+
+// UsersHave returns for each binding whether u_{user} has it, in one round trip to each node of the
+// store.
+func (r *Redis) UsersHave(ctx context.Context, list []UserBinding) ([]bool, error) {
+	cmds := make([]redis.Cmder, len(list))
+	for i, b := range list {
+		cmds[i] = redis.NewStringCmd(ctx, "hget", r.keys.user(b.User), b.Client)
+	}
+	if err := r.pipe.DoAll(ctx, cmds); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("bindings of %d users: %w", len(list), err)
+	}
+	have := make([]bool, len(list))
+	for i, cmd := range cmds {
+		value, err := cmd.(*redis.StringCmd).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, fmt.Errorf("bindings of %d users: %w", len(list), err)
+		}
+		b, ok := parseBinding(list[i].Client, value)
+		have[i] = ok && b == list[i].Binding
+	}
+	return have, nil
 }
 
 // bindErrors are the errors of the answers of the script.

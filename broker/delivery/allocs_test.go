@@ -33,7 +33,7 @@ func allocCases() []allocs.Case {
 		Queue: &fakeQueue{servers: []string{"me", "other"}},
 		Self:  func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
-		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
+		Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 	})
 	payload := Payload{Data: []byte(`{"text":"hi"}`)}
 	reg := registry.NewMemory(registry.Options{})

@@ -74,7 +74,7 @@ func TestPushBatch(t *testing.T) {
 	p := New(Options{
 		Queue: q, Self: func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
-		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
+		Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 	})
 	push := func(name, data string, durable bool) Push {
 		return Push{Kind: Channel, Name: name, Payload: Payload{Data: []byte(data), Durable: durable}}
@@ -145,7 +145,7 @@ func TestSinglePush(t *testing.T) {
 	p := New(Options{
 		Queue: q, Self: func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
-		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
+		Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 	})
 	for _, c := range []struct {
 		data    string
@@ -169,7 +169,7 @@ func TestChunks(t *testing.T) {
 	p := New(Options{
 		Queue: q, Self: func() string { return "me" }, Live: func(string) bool { return true },
 		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
-		Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
+		Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 	})
 	const channels = 2*chunkSize + 5
 	var pushes []Push

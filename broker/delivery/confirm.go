@@ -9,6 +9,7 @@ import (
 
 	"switchboard/broker/notes"
 	"switchboard/broker/peer"
+	"switchboard/internal/slots"
 	"switchboard/queue"
 )
 
@@ -33,14 +34,14 @@ func (p *Pusher) recordFailure(key queueKey, span notes.Span, err error) {
 	}
 }
 
-// Confirm asks the store, after a failover or restart, for the messages that it acknowledged to
-// this server in the last minutes. If the store has lost some of them in a queue, all readers of
-// the queue receive a gap. losses is the number of losses found.
-func (p *Pusher) Confirm(ctx context.Context) (losses int, err error) {
+// Confirm asks the store, after a failover or restart that concerns the slots, for the messages in
+// them that it acknowledged to this server in the last minutes. If the store has lost some of them
+// in a queue, all readers of the queue receive a gap. losses is the number of losses found.
+func (p *Pusher) Confirm(ctx context.Context, of *slots.Set) (losses int, err error) {
 	var mu sync.Mutex // guards losses
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(confirmParallel)
-	for key, ids := range p.log.snapshot() {
+	for key, ids := range p.log.snapshot(of) {
 		group.Go(func() error {
 			n, err := p.confirmQueue(ctx, key, ids)
 			mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/broker/peer"
+	"switchboard/internal/slots"
 	"switchboard/queue"
 )
 
@@ -24,9 +25,10 @@ func TestConfirmAfterTwoFailovers(t *testing.T) {
 			masters[i] = queue.NewMemory(queue.Options{}, servers)
 		}
 		var epoch uint64
+		all := slots.All()
 		store := &failingOver{masters[0]}
 		p := New(Options{
-			Queue: store, Epoch: func() uint64 { return epoch }, Stored: func(string, time.Duration) {}, Lost: func() {},
+			Queue: store, Epoch: func(string) uint64 { return epoch }, Stored: func(string, time.Duration) {}, Lost: func() {},
 			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint) {},
 		})
 		push := func() int64 {
@@ -42,7 +44,7 @@ func TestConfirmAfterTwoFailovers(t *testing.T) {
 		confirm := func(want int) {
 			t.Helper()
 			time.Sleep(time.Second)
-			if losses, err := p.Confirm(t.Context()); err != nil || losses != want {
+			if losses, err := p.Confirm(t.Context(), &all); err != nil || losses != want {
 				t.Fatalf("%d losses, want %d; %v", losses, want, err)
 			}
 		}
@@ -94,6 +96,49 @@ func TestReportedLossesAreForgotten(t *testing.T) {
 		}
 		if len(l.reported) > 0 {
 			t.Error("the queue is still listed")
+		}
+	})
+}
+
+// TestConfirmOfSlots checks that Confirm asks only for the messages in the slots, and that a
+// history ends only in the slots of a failover.
+func TestConfirmOfSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+		servers := func(string) []string { return []string{"me"} }
+		store := &failingOver{queue.NewMemory(queue.Options{}, servers)}
+		epochs := map[string]uint64{}
+		p := New(Options{
+			Queue: store, Epoch: func(name string) uint64 { return epochs[name] }, Stored: func(string, time.Duration) {}, Lost: func() {},
+			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint) {},
+		})
+		push := func(channel string) int64 {
+			t.Helper()
+			time.Sleep(time.Second)
+			r, err := p.ToChannel(t.Context(), channel, Payload{Data: []byte("1")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.ID
+		}
+		push("news")
+		push("chat")
+		store.Memory = queue.NewMemory(queue.Options{}, servers) // loses both
+		var of, others slots.Set
+		of.Add(slots.Of("news"), slots.Of("news"))
+		others.Add(slots.Of("chat"), slots.Of("chat"))
+		epochs["news"]++
+		push("news")
+		if n := len(p.log.recent[queueKey{peer.Channel, "news"}].earlier); n != 1 {
+			t.Errorf("news has %d earlier histories, want 1", n)
+		}
+		for _, step := range []struct {
+			of   *slots.Set
+			want int
+		}{{&of, 1}, {&of, 0}, {&others, 1}} {
+			if losses, err := p.Confirm(t.Context(), step.of); err != nil || losses != step.want {
+				t.Errorf("%d losses, want %d; %v", losses, step.want, err)
+			}
 		}
 	})
 }

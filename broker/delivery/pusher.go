@@ -54,7 +54,7 @@ type Options struct {
 	Local    func(h peer.Hint)                  // delivers a hint on this server
 	Remote   func(server string, h peer.Hint)   // sends a hint to another server; it may be lost
 	Stored   func(kind string, d time.Duration) // called when a message was stored; kind is "channel" or "client"
-	Epoch    func() uint64                      // changes when the store may have lost messages; nil for a store that cannot lose any
+	Epoch    func(name string) uint64           // of a channel or client: changes when the store may have lost its messages; nil for a store that cannot lose any
 	Lost     func()                             // called when the store lost messages although Epoch did not change
 	// Keep returns a channel's limits: how many messages are kept, and how long after the last one.
 	// Zeros mean the defaults. A nil Keep means the defaults for all channels.

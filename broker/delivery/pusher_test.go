@@ -63,7 +63,7 @@ func TestUnconfirmedMessageCausesHints(t *testing.T) {
 				Self: func() string { return "me" }, Live: func(string) bool { return true },
 				Local:  func(h peer.Hint) { hints <- "me " + h.Name },
 				Remote: func(server string, h peer.Hint) { hints <- server + " " + h.Name },
-				Stored: func(string, time.Duration) {}, Epoch: func() uint64 { return 1 }, Lost: func() {},
+				Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 			})
 			if _, err := p.ToChannel(t.Context(), "news", Payload{Durable: true}); !errors.Is(err, test.want) {
 				t.Errorf("to the channel: %v, want %v", err, test.want)

@@ -7,6 +7,7 @@ import (
 
 	"switchboard/broker/notes"
 	"switchboard/broker/peer"
+	"switchboard/internal/slots"
 )
 
 const (
@@ -57,8 +58,8 @@ type reportedLoss struct {
 // storedLog remembers which messages the store has acknowledged to this server. Redis may lose them
 // in a failover, and only this server can know that they existed.
 type storedLog struct {
-	epoch  func() uint64 // changes when a history begins, before the first write in it
-	onLoss func()        // called when an answer of the store shows a loss
+	epoch  func(name string) uint64 // changes when a history of a queue begins, before the first write in it
+	onLoss func()                   // called when an answer of the store shows a loss
 
 	mu            sync.Mutex // guards the fields below
 	recent, older map[queueKey]storedIDs
@@ -68,16 +69,16 @@ type storedLog struct {
 }
 
 // newStoredLog returns an empty log. A nil epoch means that the history never changes.
-func newStoredLog(epoch func() uint64, lost func()) *storedLog {
+func newStoredLog(epoch func(name string) uint64, lost func()) *storedLog {
 	if epoch == nil {
-		epoch = func() uint64 { return 0 }
+		epoch = func(string) uint64 { return 0 }
 	}
 	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]notes.Span{}, reported: map[queueKey][]reportedLoss{}}
 }
 
 // add records that the store acknowledged message id. prev is the id before it, or unknownPrev.
 func (l *storedLog) add(key queueKey, id, prev int64) {
-	epoch := l.epoch()
+	epoch := l.epoch(key.name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ids, known := l.recent[key]
@@ -150,16 +151,17 @@ func (l *storedLog) takeUncertain() map[queueKey]notes.Span {
 	return taken
 }
 
-// snapshot returns a copy of the log.
-func (l *storedLog) snapshot() map[queueKey]storedIDs {
+// snapshot returns a copy of the log of the queues in the slots.
+func (l *storedLog) snapshot(of *slots.Set) map[queueKey]storedIDs {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make(map[queueKey]storedIDs, len(l.older)+len(l.recent))
-	for key, ids := range l.older {
-		all[key] = ids
-	}
-	for key, ids := range l.recent {
-		all[key] = ids
+	all := make(map[queueKey]storedIDs)
+	for _, log := range []map[queueKey]storedIDs{l.older, l.recent} {
+		for key, ids := range log {
+			if of.HasName(key.name) {
+				all[key] = ids
+			}
+		}
 	}
 	return all
 }

@@ -7,10 +7,11 @@ import (
 
 	"switchboard/broker/notes"
 	"switchboard/broker/peer"
+	"switchboard/internal/slots"
 )
 
 func TestStoredLog(t *testing.T) {
-	channel := queueKey{peer.Channel, "news"}
+	channel, all := queueKey{peer.Channel, "news"}, slots.All()
 	type stored struct {
 		epoch    uint64
 		id, prev int64
@@ -35,16 +36,16 @@ func TestStoredLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var epoch uint64
 			lost := false
-			l := newStoredLog(func() uint64 { return epoch }, func() { lost = true })
+			l := newStoredLog(func(string) uint64 { return epoch }, func() { lost = true })
 			for _, s := range c.stored {
 				epoch = s.epoch
 				l.add(channel, s.id, s.prev)
 			}
-			if got := l.snapshot()[channel]; !reflect.DeepEqual(got, c.want) || lost != c.lost {
+			if got := l.snapshot(&all)[channel]; !reflect.DeepEqual(got, c.want) || lost != c.lost {
 				t.Errorf("got %+v, lost %v; want %+v, %v", got, lost, c.want, c.lost)
 			}
 			l.removeConfirmed(channel, c.want.earlier)
-			if got := l.snapshot()[channel]; got.earlier != nil || got.last != c.want.last {
+			if got := l.snapshot(&all)[channel]; got.earlier != nil || got.last != c.want.last {
 				t.Errorf("%+v is left after the confirmation", got)
 			}
 		})
@@ -53,7 +54,8 @@ func TestStoredLog(t *testing.T) {
 
 // TestNoLogWithoutEpoch checks that nothing is recorded for a store that cannot lose messages.
 func TestNoLogWithoutEpoch(t *testing.T) {
-	for name, epoch := range map[string]func() uint64{"none": nil, "one": func() uint64 { return 1 }} {
+	all := slots.All()
+	for name, epoch := range map[string]func(string) uint64{"none": nil, "one": func(string) uint64 { return 1 }} {
 		p := New(Options{
 			Queue: &fakeQueue{servers: []string{"me"}}, Epoch: epoch, Stored: func(string, time.Duration) {},
 			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint) {},
@@ -61,7 +63,7 @@ func TestNoLogWithoutEpoch(t *testing.T) {
 		if _, err := p.ToChannel(t.Context(), "news", Payload{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := len(p.log.snapshot()); (got == 0) != (epoch == nil) {
+		if got := len(p.log.snapshot(&all)); (got == 0) != (epoch == nil) {
 			t.Errorf("epoch %s: %d queues are recorded", name, got)
 		}
 	}
@@ -69,29 +71,30 @@ func TestNoLogWithoutEpoch(t *testing.T) {
 
 // TestAddDuringConfirm checks that ids that are added during a confirmation stay.
 func TestAddDuringConfirm(t *testing.T) {
-	channel := queueKey{peer.Channel, "news"}
+	channel, all := queueKey{peer.Channel, "news"}, slots.All()
 	var epoch uint64
-	l := newStoredLog(func() uint64 { return epoch }, func() {})
+	l := newStoredLog(func(string) uint64 { return epoch }, func() {})
 	for epoch = 1; epoch <= 3; epoch++ {
 		l.add(channel, int64(10*epoch), 0)
 	}
 	epoch = 4
-	asked := l.snapshot()[channel].earlier
+	asked := l.snapshot(&all)[channel].earlier
 	l.add(channel, 40, 0)
 	l.removeConfirmed(channel, asked)
-	if got := l.snapshot()[channel]; !reflect.DeepEqual(got, storedIDs{40, []int64{30}, 4}) {
+	if got := l.snapshot(&all)[channel]; !reflect.DeepEqual(got, storedIDs{40, []int64{30}, 4}) {
 		t.Errorf("after the confirmation of %v: %+v", asked, got)
 	}
 	for ; epoch < 100; epoch++ {
 		l.add(channel, int64(10*epoch), 0)
 	}
-	if n := len(l.snapshot()[channel].earlier); n != maxHistories {
+	if n := len(l.snapshot(&all)[channel].earlier); n != maxHistories {
 		t.Errorf("%d histories are remembered, want %d", n, maxHistories)
 	}
 }
 
 func TestStoredLogIsBounded(t *testing.T) {
-	l := newStoredLog(func() uint64 { return 0 }, func() {})
+	all := slots.All()
+	l := newStoredLog(func(string) uint64 { return 0 }, func() {})
 	for n := range int64(maxQueues + 10) {
 		l.add(queueKey{peer.Client, string(rune(n))}, n+1, n)
 		l.addUncertain(queueKey{peer.Client, string(rune(n))}, notes.Span{})
@@ -101,12 +104,12 @@ func TestStoredLogIsBounded(t *testing.T) {
 	}
 	l.rotatedAt = l.rotatedAt.Add(-keepTime)
 	l.rotate()
-	if len(l.recent) != 0 || len(l.snapshot()) == 0 {
-		t.Errorf("%d recent queues, %d in all: one rotation must keep them", len(l.recent), len(l.snapshot()))
+	if len(l.recent) != 0 || len(l.snapshot(&all)) == 0 {
+		t.Errorf("%d recent queues, %d in all: one rotation must keep them", len(l.recent), len(l.snapshot(&all)))
 	}
 	l.rotatedAt = l.rotatedAt.Add(-keepTime)
 	l.rotate()
-	if len(l.snapshot()) != 0 {
-		t.Errorf("%d queues after two rotations", len(l.snapshot()))
+	if len(l.snapshot(&all)) != 0 {
+		t.Errorf("%d queues after two rotations", len(l.snapshot(&all)))
 	}
 }

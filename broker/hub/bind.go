@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"math"
+	"time"
 
 	"switchboard/internal/meter"
 	"switchboard/queue"
@@ -88,6 +89,7 @@ func (c *Channel) finishBind(t *tail) {
 	defer c.mu.Unlock()
 	c.loseFollowerLocked()
 	c.tail.Store(t)
+	c.boundAt = uint32(time.Since(c.hub.began) / time.Second)
 	c.bound.Store(true)
 	c.moveWatches()
 	if t.last > 0 && c.hub.opts.PositionTTL > 0 {

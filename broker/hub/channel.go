@@ -31,6 +31,7 @@ type Channel struct {
 
 	mu            sync.Mutex             // guards the fields below
 	missed        bool                   // a hint arrived while the channel was not bound
+	boundAt       uint32                 // when it was bound, in seconds since hub.began
 	early         map[int64]earlyMessage // messages that arrived before their predecessor, by the predecessor's id
 	dirty         bool                   // the store may hold more than the tail
 	draining      bool                   // a drain is queued or running

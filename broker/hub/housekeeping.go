@@ -2,11 +2,12 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+
+	"switchboard/queue"
 )
 
 // allChannels returns a copy of the channel list.
@@ -132,6 +133,9 @@ func (h *Hub) unbind(c *Channel) {
 		ctx := h.context()
 		if err := h.opts.Registry.UnbindChannel(ctx, h.opts.ServerID(), c.Name); err != nil {
 			h.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
+			if queue.OutcomeUnknown(err) {
+				h.opts.Uncertain(c.Name)
+			}
 			return
 		}
 		c.mayBeBound = false
@@ -143,46 +147,6 @@ func (h *Hub) unbind(c *Channel) {
 		delete(h.unused, c)
 		h.countChannelLocked(c, -1)
 	}
-}
-
-// RebindAll binds every channel to the current server id and reads the store again. Call it when
-// the store may have lost the bindings, or when this server has a new id because it was declared
-// dead. If the id is new, old is the former id, and RebindAll unbinds the channels from it.
-// Otherwise old is empty.
-func (h *Hub) RebindAll(ctx context.Context, old string) error {
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var failures []error
-	for _, c := range h.allChannels() {
-		wg.Add(1)
-		h.opts.Pool.Go(func() {
-			defer wg.Done()
-			if err := c.rebind(ctx, old); err != nil {
-				mu.Lock()
-				failures = append(failures, err)
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(failures[:min(len(failures), 3)]...)
-}
-
-func (c *Channel) rebind(ctx context.Context, old string) error {
-	defer c.lockBinding()()
-	if !c.bound.Load() {
-		return nil
-	}
-	if old != "" {
-		if err := c.hub.opts.Registry.UnbindChannel(ctx, old, c.Name); err != nil {
-			return err
-		}
-	}
-	if err := c.hub.opts.Registry.BindChannel(ctx, c.hub.opts.ServerID(), c.Name); err != nil {
-		return err
-	}
-	c.MarkDirty()
-	return nil
 }
 
 // UnbindAll removes all channels from the registry. It is called when the process ends.

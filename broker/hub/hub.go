@@ -22,6 +22,7 @@ type Registry interface {
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
 	UnbindChannel(ctx context.Context, server, channel string) error
+	HoldChannels(ctx context.Context, server string, channels []string) error
 }
 
 // Queue is the part of the queue that the hub calls.
@@ -47,6 +48,8 @@ type Options struct {
 	Drained     func(lag time.Duration) // called after each drain; lag is the time since the drain was queued
 	// Lost is called when the store no longer has a message that it had.
 	Lost func(channel string, id int64)
+	// Uncertain is called with a channel whose unbinding has an unknown outcome. Nil means no call.
+	Uncertain func(channel string)
 	// Changed is called with each new change of a channel's state, and with nil if changes may have
 	// been missed. The channel is locked: Changed must not block or call the hub. Nil means that it
 	// is not called.
@@ -56,6 +59,7 @@ type Options struct {
 // Hub holds the channels that have subscribers on this server.
 type Hub struct {
 	opts        Options
+	began       time.Time
 	pageReads   singleflight.Group
 	lastPage    atomic.Pointer[readPage] // the newest page; nil if none was read since the last tick
 	drainFailed atomic.Bool              // a drain failed: the next tick marks all channels dirty
@@ -99,11 +103,14 @@ func New(opts Options) *Hub {
 	if opts.Drained == nil {
 		opts.Drained = func(time.Duration) {}
 	}
+	if opts.Uncertain == nil {
+		opts.Uncertain = func(string) {}
+	}
 	if opts.Lost == nil {
 		opts.Lost = func(string, int64) {}
 	}
 	h := &Hub{
-		opts: opts, channels: make(map[string]*Channel), unused: make(map[*Channel]struct{}),
+		opts: opts, began: time.Now(), channels: make(map[string]*Channel), unused: make(map[*Channel]struct{}),
 		deadlines: work.NewDeadlines(opts.Timeout),
 		positions: positionRefresh{allAt: time.Now(), recentAt: time.Now()},
 	}

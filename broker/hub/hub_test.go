@@ -338,14 +338,14 @@ func TestIdleTailIsFreed(t *testing.T) {
 	s.expect(r, append(stored, more...), "after")
 }
 
-func TestRebindAllBindsUnderTheNewID(t *testing.T) {
+func TestRebindBindsUnderTheNewID(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	s.subscribe("a", nil)
 	id := "me"
 	s.opts.ServerID = func() string { return id }
 	id = "me-again"
-	if err := s.RebindAll(t.Context(), "me"); err != nil {
-		t.Fatal(err)
+	if failed, err := s.Rebind(t.Context(), []string{"a", "unknown"}, "me"); err != nil || failed != nil {
+		t.Fatal(failed, err)
 	}
 	if list, _ := s.reg.ChannelServers(t.Context(), "a"); !slices.Equal(list, []string{"me-again"}) {
 		t.Errorf("bound to %v", list)

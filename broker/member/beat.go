@@ -15,20 +15,29 @@ func (m *Member) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-		case <-m.opts.Changed:
-			m.opts.Logger.Warn().Msg("the store restarted or failed over; this server binds everything again")
-			m.Rebind()
+		case of := <-m.opts.Changed:
+			m.opts.Logger.Warn().Msg("the store restarted or failed over; this server compares its bindings with it")
+			m.Changed(&of)
 		}
 	}
 }
 
 // Beat renews the lease, and reads which servers have started or ended and the revoked tokens. If
-// the store may have lost something, Beat then binds everything again. Otherwise it notifies the
-// owners of messages that may have been stored without a hint. runCtx ends with the broker.
+// the store may have lost something, Beat then has it compared and bound again. Unless messages may
+// be lost, it notifies the owners of messages that may have been stored without a hint. runCtx ends
+// with the broker.
 func (m *Member) Beat(runCtx context.Context) {
 	ctx, cancel := context.WithTimeout(runCtx, 2*m.opts.Beat)
 	defer cancel()
+	m.work.beatBegins()
+	joined, start := m.joined.Load(), m.leaseStart.Load()
 	formerID, err := m.renew(ctx)
+	switch renewed := m.leaseStart.Load() != start; {
+	case formerID != "":
+		m.work.renamed(formerID)
+	case joined && renewed && time.Since(m.started)-time.Duration(start) >= m.lease:
+		m.Rebind() // the lease had ended: another server may have begun to clean up
+	}
 	if err == nil {
 		err = m.checkRevoked(ctx)
 	}
@@ -37,15 +46,11 @@ func (m *Member) Beat(runCtx context.Context) {
 	}
 	m.beatEnded(err)
 	if err != nil {
-		m.Rebind()
 		return
 	}
-	if formerID != "" {
-		m.rebind(runCtx, formerID, m.rebinding.request())
-		return
-	}
-	if request, pending := m.rebinding.pending(); pending {
-		m.rebind(runCtx, "", request)
+	m.work.beatSucceeded()
+	lost := m.work.mayHaveLost()
+	if m.rebind(runCtx); lost {
 		return
 	}
 	if err := m.parts.Pusher.NotifyUncertain(ctx); err != nil {

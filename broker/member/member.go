@@ -1,6 +1,3 @@
-// Package member makes a server one of several. It renews the server's lease, knows which other
-// servers live, and passes hints between them and the parts of this server. When the store may have
-// lost something, it binds everything again that the server holds.
 package member
 
 import (
@@ -19,6 +16,7 @@ import (
 	"switchboard/broker/hub"
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
+	"switchboard/internal/slots"
 	"switchboard/registry"
 )
 
@@ -36,6 +34,7 @@ type Registry interface {
 	Listed(ctx context.Context) ([]string, error)
 	Lease(ctx context.Context, server string) (s registry.Server, live bool, err error)
 	RevokedSince(ctx context.Context, since int64) (users []string, next int64, more bool, err error)
+	ChannelListKey(channel string) string
 }
 
 // Options configures a Member.
@@ -44,14 +43,16 @@ type Options struct {
 	NewID    func() string                   // returns an id for this server that was never used before
 	Describe func(id string) registry.Server // this server's entry with its current numbers
 	Beat     time.Duration                   // between two beats; a lease lasts five of them
-	// Changed receives when the store restarted or failed over. Nil means never.
-	Changed <-chan struct{}
-	// Epoch returns a number that changes at each restart or failover of the store, before the first
-	// command is sent after it. Nil means that there are none.
-	Epoch func() uint64
+	// Changed receives the slots of a master that restarted or failed over. Nil means never.
+	Changed <-chan slots.Set
+	// Epoch returns a number that changes at each restart or failover of the part of the store that
+	// has the keys of a name, before the first command is sent after it. Nil means that there are
+	// none.
+	Epoch func(name string) uint64
 	// ChecksTokens is whether a beat reads the users whose tokens were revoked.
 	ChecksTokens bool
-	// Rebinding is called at each begin of a rebind. Nil means no call.
+	// Rebinding is called when bindings are compared with the store because of a failure. Nil means no
+	// call.
 	Rebinding func()
 	// Lost is called with the number of queues in which the store has lost messages that it had
 	// acknowledged.
@@ -93,13 +94,13 @@ type Member struct {
 
 	numbers numbers
 
-	rebinding  rebinding
+	work       worklist
 	background sync.WaitGroup // rebinds
 }
 
 // New returns a Member that has not joined. It needs its parts, see Attach, before the first beat.
 func New(opts Options) *Member {
-	m := &Member{opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), known: newKnown()}
+	m := &Member{opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), known: newKnown(), work: newWorklist()}
 	id := opts.NewID()
 	m.id.Store(&id)
 	m.live.Store(&map[string]registry.Server{})
@@ -169,7 +170,7 @@ func (m *Member) renew(ctx context.Context) (formerID string, err error) {
 func (m *Member) renewLease(ctx context.Context, id string) (registry.Changes, error) {
 	var epoch uint64
 	if m.opts.Epoch != nil {
-		epoch = m.opts.Epoch()
+		epoch = m.opts.Epoch(registry.ServersTag)
 	}
 	self := m.opts.Describe(id)
 	return m.opts.Registry.Renew(ctx, self, m.known.since(epoch, self))

@@ -21,9 +21,18 @@ type pendingRoster struct {
 	channel string
 	changes []memberChange // in order; none if rewrite is set
 	rewrite bool           // the store's roster is unknown: read it and write the difference
+	equal   bool           // with rewrite: nothing is written if there is no difference
 	aliases bool           // the aliases of the channel have changed, or must be read
 	failed  bool           // the next tick tries again
 	release func()         // releases the channel, which must stay bound until then
+}
+
+// compare makes the next write compare the roster with the store. Changes that are not written yet
+// are part of the difference.
+func (r *pendingRoster) compare() {
+	if !r.rewrite {
+		r.rewrite, r.equal, r.changes = true, len(r.changes) == 0, nil
+	}
 }
 
 // memberChange is a join or a leave.
@@ -130,9 +139,10 @@ func (p *Presence) continueLocked() {
 // of its own.
 func (p *Presence) rewriteRoster(r *pendingRoster) {
 	p.mu.Lock()
-	r.rewrite, r.aliases, r.changes = false, false, nil
+	equal := r.equal
+	r.rewrite, r.equal, r.aliases, r.changes = false, false, false, nil
 	p.mu.Unlock()
-	batch := []*rosterWrite{{pending: r, rewrite: true}}
+	batch := []*rosterWrite{{pending: r, rewrite: true, equal: equal}}
 	p.storeBatch(batch)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,7 +177,8 @@ func (p *Presence) finishBatchLocked(batch []*rosterWrite) {
 		switch r := b.pending; {
 		case b.err != nil:
 			failed = b.err
-			r.rewrite, r.failed, r.changes = true, true, nil // some of it may have been written
+			r.rewrite, r.equal, r.failed, r.changes = true, false, true, nil // some of it may have been written
+			p.opts.Uncertain(r.channel)
 		case len(r.changes) > 0 || r.rewrite || r.aliases:
 			p.enqueueLocked(r)
 		default:

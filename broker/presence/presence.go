@@ -14,6 +14,7 @@ import (
 	"switchboard/broker/loop"
 	"switchboard/broker/peer"
 	"switchboard/broker/work"
+	"switchboard/internal/slots"
 	"switchboard/registry"
 )
 
@@ -44,6 +45,9 @@ type Options struct {
 	Notify     func(server string, h peer.Hint)       // sends a hint to another server; it may be lost
 	Hold       func(channel string) func()            // keeps the channel bound until the returned function is called
 	Members    func(channel string) []registry.Member // the channel's members on this server; not called on a loop
+	// Uncertain is called with the channel of a write of a roster or of the watchers that failed: the
+	// store may execute it after later ones. Nil means no call.
+	Uncertain func(channel string)
 	// AliasField returns the field of a channel with what a user's clients are shown as, or "" if
 	// clients are shown by their ids. Nil means that all are.
 	AliasField func(channel, user string) string
@@ -81,6 +85,9 @@ type Presence struct {
 func New(opts Options) *Presence {
 	opts.LargeChannel = cmp.Or(opts.LargeChannel, 200)
 	opts.Grace = cmp.Or(opts.Grace, 5)
+	if opts.Uncertain == nil {
+		opts.Uncertain = func(string) {}
+	}
 	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
 	p := &Presence{opts: opts, pending: map[string]*pendingRoster{}, views: map[string]*View{}, users: map[string]*UserView{}}
 	p.here.began = time.Now()
@@ -151,16 +158,21 @@ func (p *Presence) MarkAllDirty() {
 	}
 }
 
-// Resync writes the rosters of the channels again and reads every view again. Call it when the
-// store may have lost them, or when this server has a new id because it was declared dead. Resync
-// does not wait for the result.
+// Resync compares the rosters of the channels with the store, writes those that differ, and reads
+// the views of the channels again. Call it when the store may have lost them, or when this server
+// has a new id because it was declared dead. Resync does not wait for the result.
 func (p *Presence) Resync(channels []string) {
-	p.rewriteRosters(channels)
-	for _, v := range p.allViews() {
-		v.watchAndReread()
+	p.mu.Lock()
+	var views []*View
+	for _, channel := range channels {
+		p.pendingLocked(channel).compare()
+		if v := p.views[channel]; v != nil {
+			views = append(views, v)
+		}
 	}
-	for _, v := range p.allUserViews() {
-		v.markDirty()
+	p.mu.Unlock()
+	for _, v := range views {
+		v.watchAndReread()
 	}
 }
 
@@ -170,7 +182,16 @@ func (p *Presence) rewriteRosters(channels []string) {
 	defer p.mu.Unlock()
 	for _, channel := range channels {
 		r := p.pendingLocked(channel)
-		r.rewrite, r.changes = true, nil
+		r.rewrite, r.equal, r.changes = true, false, nil
+	}
+}
+
+// ResyncUsers reads the views of the users in the slots again.
+func (p *Presence) ResyncUsers(of *slots.Set) {
+	for _, v := range p.allUserViews() {
+		if of.HasName(v.user) {
+			v.markDirty()
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ type rosterWrite struct {
 	pending *pendingRoster
 	changes []memberChange
 	rewrite bool                    // read the stored roster and write the difference, instead of changes
+	equal   bool                    // with rewrite: write nothing if there is no difference
 	aliased bool                    // the channel shows aliases, so that changes are not used
 	rest    registry.PresenceChange // not written yet
 	err     error
@@ -24,8 +25,8 @@ func (p *Presence) storeBatch(batch []*rosterWrite) {
 	defer cancel()
 	server := p.opts.ServerID()
 	p.prepareWrites(ctx, server, batch)
-	// A call that failed may have changed a roster in the store without a hint. So a rewrite is
-	// always published, even if nothing is left to write.
+	// A call that failed may have changed a roster in the store without a hint. So a rewrite after a
+	// failure is always published, even if nothing is left to write.
 	for first := true; p.storeParts(ctx, server, batch, first); first = false {
 	}
 	if p.opts.HoldsLease() && p.opts.ServerID() == server {
@@ -89,7 +90,7 @@ func (p *Presence) storeParts(ctx context.Context, server string, batch []*roste
 	var parts []registry.RosterChange
 	var writes []*rosterWrite
 	for _, b := range batch {
-		if b.err == nil && (len(b.rest.Join)+len(b.rest.Leave) > 0 || b.rewrite && first) {
+		if b.err == nil && (len(b.rest.Join)+len(b.rest.Leave) > 0 || b.rewrite && !b.equal && first) {
 			c := registry.RosterChange{Channel: b.pending.channel}
 			c.PresenceChange, b.rest = splitChange(b.rest)
 			parts, writes = append(parts, c), append(writes, b)

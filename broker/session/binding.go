@@ -122,7 +122,7 @@ func (b *binder) bindFailed(ctx context.Context, client, server string, failed e
 	if errors.Is(failed, queue.ErrSecret) {
 		here, err := b.holds(ctx, client)
 		if err == nil && !here {
-			err = b.opts.Registry.DropClient(ctx, server, client)
+			err = b.dropClient(ctx, server, client)
 		}
 		if err == nil {
 			return

@@ -53,6 +53,7 @@ type connectJob struct {
 	secretHash queue.SecretHash // of secret
 
 	revocations int64 // Manager.revocations before step 5
+	rebinds     int64 // Manager.rebinds before step 5
 
 	unlock  func()       // releases the per-client lock, from step 4 until the bind in step 5
 	all     hub.Position // where the client begins in the $all channel; the job holds the channel
@@ -139,7 +140,8 @@ func (j *connectJob) openSession() {
 	}
 	m.opts.Hub.Subscribe(&s.allSub, s.shard.loop, s, j.all)
 	s.allSub.Start()
-	if j.server != m.opts.ServerID() || // declared dead meanwhile; Manager.RenewAll has not seen s
+	if j.server != m.opts.ServerID() || // declared dead meanwhile
+		j.rebinds != m.rebinds.Load() || // Manager.Held has perhaps not seen s
 		j.revocations != m.revocations.Load() { // Manager.Revoke has perhaps not seen s
 		s.shard.renewNow(s)
 	}

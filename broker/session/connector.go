@@ -23,6 +23,7 @@ type connector struct {
 	queue  connectQueue
 
 	revocations *atomic.Int64  // Manager.revocations
+	rebinds     *atomic.Int64  // Manager.rebinds
 	senders     *limit.Senders // Manager.senders; nil for none
 }
 
@@ -129,10 +130,11 @@ func (c *connector) bindLocked(ctx context.Context, jobs []*connectJob) {
 
 // claim binds the client of each job under its id, and then releases the client's lock.
 func (c *connector) claim(ctx context.Context, jobs []*connectJob) {
-	server, claims, revocations := c.opts.ServerID(), make([]queue.Claim, len(jobs)), c.revocations.Load()
+	server, claims := c.opts.ServerID(), make([]queue.Claim, len(jobs))
+	revocations, rebinds := c.revocations.Load(), c.rebinds.Load()
 	issued := make([]int64, len(jobs))
 	for i, j := range jobs {
-		j.revocations, issued[i] = revocations, j.identity.Issued
+		j.revocations, j.rebinds, issued[i] = revocations, rebinds, j.identity.Issued
 		claims[i] = queue.Claim{
 			Client: j.client, User: j.identity.User, Instance: j.request.Instance, Attempt: j.request.Attempt, Secret: j.secretHash,
 		}

@@ -189,9 +189,12 @@ func newUnconnected(t *testing.T, o session.Options, wrap func(Queue) Queue, req
 	reg, self := h.registry, func() string { return *h.serverID.Load() }
 	h.serverID.Store(new("me"))
 	o.MethodPool = h.methods
-	if slow, ok := o.Registry.(*slowRegistry); ok {
-		slow.Registry = reg
-	} else {
+	switch r := o.Registry.(type) {
+	case *slowRegistry:
+		r.Registry = reg
+	case *rebindCounter:
+		r.Registry = reg
+	default:
 		o.Registry = reg
 	}
 	o.Loops, o.Pool, o.Queue, o.ServerID = []*loop.Loop{h.loop}, h.pool, wrapped, self

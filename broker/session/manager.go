@@ -37,6 +37,10 @@ type Manager struct {
 	// before such a call, and its session was not found by it, the token must be checked again.
 	revocations atomic.Int64
 
+	// rebinds is how often Held was called. A session that was being opened then compares its binding
+	// with the store.
+	rebinds atomic.Int64
+
 	currentTick atomic.Uint32 // ticks since the start, one per second
 	lastTick    atomic.Int64  // unix seconds of the last tick
 	accepted    atomic.Int64  // sessions since the start, connected or not
@@ -65,7 +69,7 @@ func New(opts Options) *Manager {
 	m.methodDeadlines = work.NewDeadlines(m.opts.Timing.Method)
 	m.owners.opts, m.owners.binder = &m.opts, &m.binder
 	m.connector.opts, m.connector.shards, m.connector.binder = &m.opts, m.shards, &m.binder
-	m.connector.revocations, m.connector.senders = &m.revocations, m.senders
+	m.connector.revocations, m.connector.rebinds, m.connector.senders = &m.revocations, &m.rebinds, m.senders
 	return m
 }
 
@@ -218,17 +222,6 @@ func (m *Manager) MarkAllDirty() {
 		s.inbox.markDirty(s)
 		s.checkFullWindow()
 	})
-}
-
-// RenewAll renews the binding of every session under the server's current id, and returns when all
-// were tried. It is called after the store failed, or after the server was declared dead.
-func (m *Manager) RenewAll() {
-	// The calls below do not renew sessions that are still being opened. They read their queues when
-	// they are open. If the store has lost the client, this read fails and the session is renewed.
-	m.clients.hintAll()
-	var wg sync.WaitGroup
-	m.eachShard(func(sh *shard) { sh.renewOpen(&wg) })
-	wg.Wait()
 }
 
 // Drain closes all sessions, and from now on every new one. It asks each client to reconnect after

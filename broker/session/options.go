@@ -73,6 +73,7 @@ type Registry interface {
 	CheckTokens(ctx context.Context, list []registry.UserBinding) []error
 	DropClient(ctx context.Context, server, client string) error
 	BindUsers(ctx context.Context, list []registry.UserBinding) []error
+	UsersHave(ctx context.Context, list []registry.UserBinding) ([]bool, error)
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
 }
 
@@ -209,6 +210,9 @@ type Notify struct {
 	Acknowledged func(server, client string, generation, id int64)
 	// Lost is called when the store no longer knows a message of a client that it once had.
 	Lost func(client string, id int64)
+	// Uncertain is called if the outcome of a call is unknown that removes the client from this
+	// server's list. Nil means no call.
+	Uncertain func(client string)
 	// UserChanged is called when a client of the user was bound or unbound.
 	UserChanged func(user string)
 	// Rejected is called when a client's token is refused, with one of the Rejected constants and
@@ -252,6 +256,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Notify.Lost == nil {
 		o.Notify.Lost = func(string, int64) {}
+	}
+	if o.Notify.Uncertain == nil {
+		o.Notify.Uncertain = func(string) {}
 	}
 	if o.Notify.UserChanged == nil {
 		o.Notify.UserChanged = func(string) {}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -21,6 +20,9 @@ type renewJob struct {
 	proof   credential
 	unlock  func() // releases the per-client lock
 	err     error
+
+	compared bool // only what the store has lost is written, see Lost
+	lost     Lost
 }
 
 // renewLater has the pool renew the bindings of some of the shard's sessions, one batch after the
@@ -45,18 +47,6 @@ func (sh *shard) renewLater(sessions []*Session, readInbox bool, done func()) {
 
 // renewNow has the pool renew the binding of one session, which then reads its queue.
 func (sh *shard) renewNow(s *Session) { sh.renewLater([]*Session{s}, true, func() {}) }
-
-// renewOpen renews the bindings of all open sessions. wg counts each until it has been tried.
-func (sh *shard) renewOpen(wg *sync.WaitGroup) {
-	var all []*Session
-	for _, s := range sh.sessions {
-		if s.state == open {
-			all = append(all, s)
-		}
-	}
-	wg.Add(len(all))
-	sh.renewLater(all, true, wg.Done)
-}
 
 // renewBatch renews the bindings whose locks are free in one batch, and the others alone. The
 // renewals of 15,000 bindings within a minute took 0.91 s of CPU, their heartbeats included
@@ -98,13 +88,9 @@ func (sh *shard) renewLocked(jobs []*renewJob, readInbox bool, done func()) {
 
 // renew renews bindings in the store, under the server's current id.
 func (b *binder) renew(ctx context.Context, jobs []*renewJob) {
-	server, clients, held := b.opts.ServerID(), make([]string, len(jobs)), make([]queue.HeldClient, len(jobs))
+	server, clients := b.opts.ServerID(), make([]string, len(jobs))
 	for i, j := range jobs {
 		clients[i] = j.binding.client
-		held[i] = queue.HeldClient{Client: j.binding.client, User: wire.UserOf(j.binding.client), Generation: j.binding.generation}
-		if held[i].User == "" {
-			held[i].Secret = queue.SecretHash(j.proof)
-		}
 	}
 	if err := b.opts.Registry.HoldClients(ctx, server, clients); err != nil {
 		for _, j := range jobs {
@@ -112,18 +98,64 @@ func (b *binder) renew(ctx context.Context, jobs []*renewJob) {
 		}
 		return
 	}
-	var users []registry.UserBinding
-	var withUser []*renewJob // the job of each entry of users
+	b.renewRecords(ctx, server, jobs)
+	b.renewUsers(ctx, server, jobs)
+}
+
+// renewRecords renews the records of the clients.
+func (b *binder) renewRecords(ctx context.Context, server string, jobs []*renewJob) {
+	var held []queue.HeldClient
+	var of []*renewJob // the job of each entry of held
+	for _, j := range jobs {
+		if j.compared && !j.lost.Record {
+			continue
+		}
+		h := queue.HeldClient{Client: j.binding.client, User: wire.UserOf(j.binding.client), Generation: j.binding.generation}
+		if h.User == "" {
+			h.Secret = queue.SecretHash(j.proof)
+		}
+		held, of = append(held, h), append(of, j)
+	}
+	if len(held) == 0 {
+		return
+	}
 	for i, err := range b.opts.Queue.RefreshClients(ctx, server, held) {
-		j := jobs[i]
-		if j.err = err; err == nil && held[i].User != "" {
-			ub := registry.Binding{Client: j.binding.client, Server: server, Generation: j.binding.generation}
-			users, withUser = append(users, registry.UserBinding{User: held[i].User, Binding: ub, Issued: j.proof.issued()}), append(withUser, j)
+		of[i].err = err
+	}
+}
+
+// renewUsers renews the entries in the users' lists of clients.
+func (b *binder) renewUsers(ctx context.Context, server string, jobs []*renewJob) {
+	var users, compared []registry.UserBinding
+	var of, ofCompared []*renewJob
+	for _, j := range jobs {
+		user := wire.UserOf(j.binding.client)
+		if j.err != nil || user == "" || j.compared && !j.lost.User {
+			continue
+		}
+		bound := registry.Binding{Client: j.binding.client, Server: server, Generation: j.binding.generation}
+		entry := registry.UserBinding{User: user, Binding: bound, Issued: j.proof.issued()}
+		if j.compared {
+			compared, ofCompared = append(compared, entry), append(ofCompared, j)
+		} else {
+			users, of = append(users, entry), append(of, j)
 		}
 	}
-	if len(users) > 0 {
-		for i, err := range b.opts.Registry.BindUsers(ctx, users) {
-			withUser[i].err = err
+	if len(compared) > 0 {
+		have, err := b.opts.Registry.UsersHave(ctx, compared)
+		for i, j := range ofCompared {
+			if j.err = err; err == nil && !have[i] {
+				users, of = append(users, compared[i]), append(of, j)
+			}
+		}
+	}
+	if len(users) == 0 {
+		return
+	}
+	for i, err := range b.opts.Registry.BindUsers(ctx, users) {
+		of[i].err = err
+		if of[i].compared {
+			b.opts.Notify.UserChanged(users[i].User) // meanwhile the user seemed to be offline
 		}
 	}
 }
@@ -137,6 +169,7 @@ func (s *Session) renewed(j *renewJob, readInbox bool) {
 		s.close(wire.CloseSuperseded, "", 0)
 	case errors.Is(err, registry.ErrRevoked) && j.proof == s.credential:
 		s.close(wire.CloseExpired, tokenRevoked, 0)
+	case err != nil && j.compared: // the caller of Rebind tries again
 	case err != nil:
 		s.m.opts.Logger.Warn().Err(err).Msg("binding not renewed; the next tick tries again")
 		s.mustRenew = true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"switchboard/internal/slots"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -229,15 +230,16 @@ func (ow *owners) storeBack(ctx context.Context, o *ownership) error {
 // maxSteps is the most steps of one call of Options.StepStates.
 const maxSteps = 256
 
-// RestoreOwners stores again that the owners of fields are connected, for all sessions, with the
-// server's current id. It is called after the store failed, or after the server was declared dead.
-func (m *Manager) RestoreOwners(ctx context.Context) error {
+// RestoreOwners stores again that the owners of fields are connected, for the channels in the
+// slots, with the server's current id. It is called after the store failed, or after the server was
+// declared dead.
+func (m *Manager) RestoreOwners(ctx context.Context, of *slots.Set) error {
 	found := make([][]queue.StateStep, len(m.shards))
 	server := m.opts.ServerID()
 	m.eachShard(func(sh *shard) {
 		for _, u := range sh.states {
 			for _, o := range u.owned {
-				if o.isOwner() {
+				if of.HasName(o.channel) && o.isOwner() {
 					found[sh.loop.Index] = append(found[sh.loop.Index], o.step(queue.OwnerBack, server))
 				}
 			}

@@ -9,6 +9,7 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
+	"switchboard/internal/slots"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -295,7 +296,12 @@ func TestRestoreOwners(t *testing.T) {
 	d.received()
 	d.expect("error:unavailable", `{"type":"publish","channel":"a","set":{"z":1}}`)
 	h.serverID.Store(new("me-2"))
-	if err := h.RestoreOwners(t.Context()); err != nil {
+	all := slots.All()
+	if err := h.RestoreOwners(t.Context(), new(slots.Set)); err != nil {
+		t.Fatal(err)
+	}
+	h.wantFields("a", "x=1* y=1*") // no slot, no owner
+	if err := h.RestoreOwners(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
 	h.wantFields("a", "x=1 y=1*")
@@ -307,7 +313,7 @@ func TestRestoreOwners(t *testing.T) {
 		return []queue.Outcome[queue.Appended]{{Err: errStore}}
 	}
 	h.own("another", "z2")
-	if h.RestoreOwners(t.Context()) == nil {
+	if h.RestoreOwners(t.Context(), &all) == nil {
 		t.Error("a failure is not reported")
 	}
 	h.step = step

@@ -70,7 +70,17 @@ func (b *binder) unbind(ctx context.Context, old binding) error {
 		b.opts.Notify.UserChanged(user)
 	}
 	if err == nil && !rebound {
-		err = b.opts.Registry.DropClient(ctx, b.opts.ServerID(), old.client)
+		err = b.dropClient(ctx, b.opts.ServerID(), old.client)
+	}
+	return err
+}
+
+// dropClient removes the client from the server's list. No generation fences this call. So if it is
+// not known whether the store will execute it, a later beat compares the client's binding.
+func (b *binder) dropClient(ctx context.Context, server, client string) error {
+	err := b.opts.Registry.DropClient(ctx, server, client)
+	if queue.OutcomeUnknown(err) {
+		b.opts.Notify.Uncertain(client)
 	}
 	return err
 }

@@ -133,7 +133,7 @@ func (b *binder) leftover(ctx context.Context, u boundClient) (left binding, cur
 	case err != nil:
 		return binding{}, 0, err
 	case !known || c.Server != u.server:
-		err = b.opts.Registry.DropClient(ctx, u.server, u.client)
+		err = b.dropClient(ctx, u.server, u.client)
 	case !b.clients.holds(u.client, c.Generation):
 		left = binding{client: u.client, generation: c.Generation}
 	}

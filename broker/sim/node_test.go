@@ -82,11 +82,12 @@ func (w *world) newNode(machine string) *node {
 		defer w.mu.Unlock()
 		n.dueWorkers = append(n.dueWorkers, worker)
 	})
-	n.hub = hub.New(hub.Options{Loops: n.loops, Pool: n.pool, Registry: n.store, Queue: n.store, ServerID: n.member.ID, Messages: native.New(0)})
+	n.hub = hub.New(hub.Options{Loops: n.loops, Pool: n.pool, Registry: n.store, Queue: n.store, ServerID: n.member.ID, Messages: native.New(0),
+		Uncertain: n.member.UncertainChannel})
 	n.pusher = delivery.New(delivery.Options{
 		Registry: n.store, Queue: n.store, States: n.store, Self: n.member.ID, Live: n.member.IsLive,
 		Local: n.member.Hint, Remote: n.member.Send, Stored: func(string, time.Duration) {},
-		Epoch: func() uint64 { return 0 }, Lost: func() { lost(1) },
+		Epoch: func(string) uint64 { return 0 }, Lost: func() { lost(1) },
 	})
 	n.states = snapshot.New(snapshot.Options{
 		Hub: n.hub, Queue: n.store, Pool: n.pool, Messages: native.New(0),
@@ -100,6 +101,7 @@ func (w *world) newNode(machine string) *node {
 		Store: n.store, Pool: n.pool, Loops: n.loops, ServerID: n.member.ID, HoldsLease: n.member.Leased,
 		Notify: n.member.Send, Hold: n.hub.Hold, Messages: native.New(0),
 		LargeChannel: n.largeChannel,
+		Uncertain:    n.member.UncertainChannel,
 		Members:      func(channel string) []registry.Member { return n.sessions.Members(channel) },
 	})
 	n.presence.StopCoalescing() // its pauses only save calls
@@ -112,7 +114,7 @@ func (w *world) newNode(machine string) *node {
 		Access: access, Publish: n.publish, StepStates: n.pusher.StepStates, Snapshots: n.states,
 		Hub: n.hub, Pool: n.pool, Loops: n.loops, Registry: n.store, Queue: n.store, ServerID: n.member.ID,
 		Presence: n.presence,
-		Notify:   session.Notify{Superseded: n.member.Supersede, Acknowledged: n.member.Acknowledged, UserChanged: n.member.UserChanged},
+		Notify:   session.Notify{Superseded: n.member.Supersede, Acknowledged: n.member.Acknowledged, UserChanged: n.member.UserChanged, Uncertain: n.member.UncertainClient},
 		Timing:   session.Timing{Connect: time.Hour, Backlog: time.Hour, Renewal: refreshEvery},
 	})
 	n.member.Attach(member.Parts{Hub: n.hub, Sessions: n.sessions, Presence: n.presence, Pusher: n.pusher, Links: n})

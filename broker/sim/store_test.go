@@ -84,6 +84,16 @@ func (s *store) HoldClients(ctx context.Context, server string, clients []string
 	}))...)
 }
 
+func (s *store) HoldChannels(ctx context.Context, server string, channels []string) error {
+	return errors.Join(errorsOf(concurrently(ctx, channels, func(ctx context.Context, channel string) (struct{}, error) {
+		return struct{}{}, callStoreErr(ctx, s, "HoldChannel", subject{channel: channel, server: server}, func(ctx context.Context) error {
+			return s.w.registry.HoldChannels(ctx, server, []string{channel})
+		}, server, channel)
+	}))...)
+}
+
+func (s *store) ChannelListKey(channel string) string { return s.w.registry.ChannelListKey(channel) }
+
 func (s *store) DropClient(ctx context.Context, server, client string) error {
 	return callStoreErr(ctx, s, "DropClient", subject{client: client}, func(ctx context.Context) error {
 		return s.w.registry.DropClient(ctx, server, client)
@@ -100,6 +110,12 @@ func (s *store) BindUsers(ctx context.Context, list []registry.UserBinding) []er
 	return errorsOf(concurrently(ctx, list, func(ctx context.Context, b registry.UserBinding) (struct{}, error) {
 		return struct{}{}, s.bindUser(ctx, b)
 	}))
+}
+
+func (s *store) UsersHave(ctx context.Context, list []registry.UserBinding) ([]bool, error) {
+	return callStore(ctx, s, "UsersHave", subject{}, func(ctx context.Context) ([]bool, error) {
+		return s.w.registry.UsersHave(ctx, list)
+	}, list)
 }
 
 func (s *store) CheckTokens(ctx context.Context, list []registry.UserBinding) []error {

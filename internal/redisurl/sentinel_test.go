@@ -15,6 +15,7 @@ import (
 	"switchboard/internal/await"
 	"switchboard/internal/freeport"
 	"switchboard/internal/redistest"
+	"switchboard/internal/slots"
 )
 
 // startSentinel starts a Sentinel that monitors master as "mine", and returns its address.
@@ -74,7 +75,9 @@ func TestWatchSentinelFailover(t *testing.T) {
 
 	// The Sentinel refuses until it knows the replica and the replica is in sync.
 	await.NoError(t.Context(), t, "failover", func() error { return admin.Failover(t.Context(), "mine").Err() })
-	awaitChange(t, client, w)
+	if awaitChange(t, client, w, "beat") != slots.All() {
+		t.Error("a failover by Sentinels does not concern all slots")
+	}
 	if err := client.Set(t.Context(), "k", "after", 0).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/slots"
 )
 
 // Watch detects that a Redis restarted, or that another one took over in a failover. Writes may be
@@ -19,16 +22,21 @@ import (
 // round trip). The id changes with every start of a master and with every promotion. A replica has
 // the id of its master. An id that was not seen before is a change.
 //
-// A change is only a hint. It may be wrong: a node was added to a Cluster, or INFO is forbidden,
-// which makes every connection a change. It may come before the new server accepts commands. It is
-// missed if a server is demoted and promoted again while its connections stay open. The reaction to
-// a change must therefore be harmless to repeat, and be retried until it succeeds.
+// A change concerns the slots that the server has then, by its own answer. It concerns all slots if
+// the server is not in a Cluster, or does not say. A server of a Cluster that has no slots is asked
+// again at its next connection.
+//
+// A change is only a hint. It may be wrong: slots moved to a new node of a Cluster, or INFO is
+// forbidden, which makes every connection a change. It may come before the new server accepts
+// commands. It is missed if a server is demoted and promoted again while its connections stay open.
+// The reaction to a change must therefore be harmless to repeat, and be retried until it succeeds.
 type Watch struct {
 	client  redis.UniversalClient
-	changed chan struct{} // one slot
+	changed chan slots.Set // one slot; only add sends, under mu
 
-	epoch     atomic.Uint64             // number of replication ids seen
-	changedAt atomic.Pointer[time.Time] // time of the last change after Begin, nil for none
+	epoch     atomic.Uint64              // number of changes
+	epochs    [slots.Count]atomic.Uint32 // by slot, the number of changes that concern it
+	changedAt atomic.Pointer[time.Time]  // time of the last change after Begin, nil for none
 
 	mu    sync.Mutex // guards the fields below
 	seen  map[string]bool
@@ -36,14 +44,19 @@ type Watch struct {
 }
 
 func newWatch() *Watch {
-	return &Watch{changed: make(chan struct{}, 1), seen: map[string]bool{}}
+	return &Watch{changed: make(chan slots.Set, 1), seen: map[string]bool{}}
 }
 
-// Changed returns a channel that receives after a change. Several changes may be merged.
-func (w *Watch) Changed() <-chan struct{} { return w.changed }
+// Changed returns a channel that receives the slots that a change concerns. Several changes may be
+// merged.
+func (w *Watch) Changed() <-chan slots.Set { return w.changed }
 
 // Epoch returns a number that changes before the first command to a new Redis is sent.
 func (w *Watch) Epoch() uint64 { return w.epoch.Load() }
+
+// EpochOf returns a number that changes before the first command about a name is sent to a new
+// Redis: about a channel, a client, a user or a server, whose keys have the name in braces.
+func (w *Watch) EpochOf(name string) uint64 { return uint64(w.epochs[slots.Of(name)].Load()) }
 
 // Replaced reports whether there was a change after Begin, within the last two minutes.
 func (w *Watch) Replaced() bool {
@@ -65,7 +78,8 @@ func (w *Watch) Begin(ctx context.Context) error {
 	return nil
 }
 
-// onConnect reads the replication id of the server of a new connection.
+// onConnect reads the replication id of the server of a new connection, and the slots of a new
+// server.
 func (w *Watch) onConnect(ctx context.Context, conn *redis.Conn) error {
 	info, err := conn.Info(ctx, "replication").Result()
 	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
@@ -74,8 +88,36 @@ func (w *Watch) onConnect(ctx context.Context, conn *redis.Conn) error {
 	if err == nil && info == "" {
 		return nil // a Sentinel, which has no data
 	}
-	w.add(infoField(info, "master_replid"))
-	return nil
+	id := infoField(info, "master_replid")
+	if w.knows(id) {
+		return nil
+	}
+	concerned, err := slotsOf(ctx, conn)
+	if err == nil && !concerned.Empty() {
+		w.add(id, &concerned)
+	}
+	return err
+}
+
+// slotsOf returns the slots of the server of a connection: all of them if it is not in a Cluster,
+// or does not say.
+func slotsOf(ctx context.Context, conn *redis.Conn) (of slots.Set, err error) {
+	id, err := conn.ClusterMyID(ctx).Result()
+	var shards []redis.ClusterShard
+	if err == nil {
+		shards, err = conn.ClusterShards(ctx).Result()
+	}
+	if _, answered := errors.AsType[redis.Error](err); answered {
+		return slots.All(), nil
+	}
+	for _, shard := range shards {
+		if slices.ContainsFunc(shard.Nodes, func(n redis.Node) bool { return n.ID == id && n.Role == "master" }) {
+			for _, s := range shard.Slots {
+				of.Add(int(s.Start), int(s.End))
+			}
+		}
+	}
+	return of, err
 }
 
 // infoField returns the value of one line of an INFO reply, "" if it is missing.
@@ -88,23 +130,40 @@ func infoField(info, name string) string {
 	return ""
 }
 
-// add records the replication id of a server. An unknown id, "", always counts as new.
-func (w *Watch) add(id string) {
+// knows reports whether a replication id was seen before. An unknown id, "", always counts as new.
+func (w *Watch) knows(id string) bool {
 	w.mu.Lock()
-	known := w.seen[id] && id != ""
-	w.seen[id] = true
-	if !known {
-		w.epoch.Add(1)
+	defer w.mu.Unlock()
+	return w.knowsLocked(id)
+}
+
+func (w *Watch) knowsLocked(id string) bool { return w.seen[id] && id != "" }
+
+// add records the replication id of a server, and the slots that it concerns if it is new.
+func (w *Watch) add(id string, concerned *slots.Set) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.knowsLocked(id) {
+		return
 	}
-	changed := w.begun && !known
-	w.mu.Unlock()
-	if changed {
-		w.changedAt.Store(new(time.Now()))
-		select {
-		case w.changed <- struct{}{}:
-		default:
+	w.seen[id] = true
+	for slot := range slots.Count {
+		if concerned.Has(slot) {
+			w.epochs[slot].Add(1)
 		}
 	}
+	w.epoch.Add(1)
+	if !w.begun {
+		return
+	}
+	w.changedAt.Store(new(time.Now()))
+	merged := *concerned
+	select {
+	case earlier := <-w.changed:
+		merged.AddAll(&earlier)
+	default:
+	}
+	w.changed <- merged
 }
 
 // eachMaster runs do for every master, in a Cluster concurrently.

@@ -2,6 +2,7 @@ package redisurl
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"switchboard/internal/await"
 	"switchboard/internal/redistest"
+	"switchboard/internal/slots"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,17 +32,17 @@ func begin(t *testing.T, url string) (redis.UniversalClient, *Watch) {
 	return client, w
 }
 
-// awaitChange uses the client, like a beat, until the Watch reports a change.
-func awaitChange(t *testing.T, client redis.UniversalClient, w *Watch) {
+// awaitChange writes a key, like a beat, until the Watch reports a change. It returns the slots.
+func awaitChange(t *testing.T, client redis.UniversalClient, w *Watch, key string) slots.Set {
 	t.Helper()
 	beat := time.NewTicker(10 * time.Millisecond)
 	defer beat.Stop()
 	for {
 		select {
-		case <-w.Changed():
-			return
+		case concerned := <-w.Changed():
+			return concerned
 		case <-beat.C:
-			_ = client.Set(t.Context(), "beat", "1", 0).Err() // fails while the server is down
+			_ = client.Set(t.Context(), key, "1", 0).Err() // fails while the server is down
 		case <-t.Context().Done():
 			t.Fatal("no change reported")
 		}
@@ -84,24 +86,66 @@ func TestWatchRestart(t *testing.T) {
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	awaitChange(t, client, w)
+	if got := awaitChange(t, client, w, "beat"); got != slots.All() {
+		t.Error("the restart of a single Redis does not concern all slots")
+	}
 	connectMany(t, client)
 	assertUnchanged(t, w)
 }
 
+// TestWatchCluster checks that the restart of a master concerns its slots, and a failover those of
+// the master that failed.
 func TestWatchCluster(t *testing.T) {
-	c := redistest.StartCluster(t, 3)
+	c := redistest.StartReplicatedCluster(t, 3)
 	client, w := begin(t, c.URL())
 	connectMany(t, client)
 	assertUnchanged(t, w)
-	// The node that holds the key that awaitChange writes.
-	slot := c.Client(t).ClusterKeySlot(t.Context(), "beat").Val()
-	owner := c.Masters[int(slot)*len(c.Masters)/16384]
-	owner.Kill()
-	if err := owner.Restart(); err != nil {
-		t.Fatal(err)
+	names := namesOn(t, c)
+	for i, restarts := range []bool{true, false} {
+		failed := c.Masters[i]
+		before := epochsOf(w, names)
+		failed.Kill()
+		if restarts {
+			if err := failed.Restart(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		concerned := awaitChange(t, client, w, names[i])
+		for k, name := range names {
+			want := k == i
+			if concerned.HasName(name) != want {
+				t.Errorf("master %d failed: the change concerns the name on master %d: %t", i, k, !want)
+			}
+			if changed := w.EpochOf(name) != before[k]; changed != want {
+				t.Errorf("master %d failed: the epoch of the name on master %d has changed: %t", i, k, changed)
+			}
+		}
 	}
-	awaitChange(t, client, w)
+}
+
+// namesOn returns a name on each master of a Cluster.
+func namesOn(t *testing.T, c *redistest.Cluster) (names []string) {
+	for _, master := range c.Masters {
+		for n := 0; ; n++ {
+			name := fmt.Sprint("n", n)
+			on, _, err := c.Of(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if on == master {
+				names = append(names, name)
+				break
+			}
+		}
+	}
+	return names
+}
+
+func epochsOf(w *Watch, names []string) (epochs []uint64) {
+	for _, name := range names {
+		epochs = append(epochs, w.EpochOf(name))
+	}
+	return epochs
 }
 
 func TestWatchWithoutInfo(t *testing.T) {

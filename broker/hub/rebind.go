@@ -1,0 +1,109 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// recentTime is how long a channel counts as bound lately.
+const recentTime = time.Minute
+
+// HeldChannel is a channel that is bound to this server, or is being bound.
+type HeldChannel struct {
+	Name   string
+	Recent bool // bound in the last minute
+}
+
+// Held returns all channels, system channels included, sorted by name.
+func (h *Hub) Held() []HeldChannel {
+	all := h.allChannels()
+	slices.SortFunc(all, func(a, b *Channel) int { return strings.Compare(a.Name, b.Name) })
+	held, now := make([]HeldChannel, len(all)), time.Now()
+	for i, c := range all {
+		c.mu.Lock()
+		held[i] = HeldChannel{c.Name, now.Sub(h.began)-time.Duration(c.boundAt)*time.Second < recentTime}
+		c.mu.Unlock()
+	}
+	return held
+}
+
+// ListAgain adds the channels to the lists of channels again: that of this server and that of all.
+// The store may have lost the entries, but not the servers of the channels.
+func (h *Hub) ListAgain(ctx context.Context, names []string) error {
+	return h.opts.Registry.HoldChannels(ctx, h.opts.ServerID(), names)
+}
+
+// Rebind binds channels again that the store may have lost, and then compares them with the store.
+// It skips channels that are not bound. If this server was declared dead, old is its former id, and
+// Rebind unbinds the channels from it. Otherwise old is empty. Rebind returns the names of the
+// channels that are perhaps not bound.
+//
+// The order matters: a message that was stored while the store had lost the binding has an id that
+// the comparison after the binding sees.
+func (h *Hub) Rebind(ctx context.Context, names []string, old string) (failed []string, err error) {
+	var free, busy []*Channel
+	for _, name := range names {
+		switch c := h.Channel(name); {
+		case c == nil: // it binds again when it is used
+		case c.tryLock():
+			free = append(free, c)
+		default:
+			busy = append(busy, c)
+		}
+	}
+	failed, err = h.rebindLocked(ctx, free, old)
+	for _, c := range busy {
+		c.lockBinding() // rebindLocked unlocks
+		more, failure := h.rebindLocked(ctx, []*Channel{c}, old)
+		failed, err = append(failed, more...), errors.Join(err, failure)
+	}
+	return failed, err
+}
+
+// tryLock locks bindLock if it is free.
+func (c *Channel) tryLock() bool {
+	select {
+	case c.bindLock <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// rebindLocked is Rebind for channels whose bindLock is locked. It unlocks them.
+func (h *Hub) rebindLocked(ctx context.Context, channels []*Channel, old string) (failed []string, err error) {
+	for _, c := range channels {
+		defer func() { <-c.bindLock }()
+	}
+	channels = slices.DeleteFunc(slices.Clone(channels), func(c *Channel) bool { return !c.bound.Load() })
+	if len(channels) == 0 {
+		return nil, nil
+	}
+	names := make([]string, len(channels))
+	for i, c := range channels {
+		names[i] = c.Name
+	}
+	errs := make([]error, len(names))
+	if old != "" {
+		var calls sync.WaitGroup
+		for i, name := range names {
+			calls.Go(func() { errs[i] = h.opts.Registry.UnbindChannel(ctx, old, name) })
+		}
+		calls.Wait()
+	}
+	for i, err := range h.opts.Registry.BindChannels(ctx, h.opts.ServerID(), names) {
+		errs[i] = errors.Join(errs[i], err)
+	}
+	for i, c := range channels {
+		if errs[i] == nil {
+			c.MarkDirty()
+			continue
+		}
+		failed, err = append(failed, c.Name), errs[i]
+	}
+	return failed, err
+}

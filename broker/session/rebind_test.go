@@ -1,0 +1,82 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"switchboard/broker/session"
+	"switchboard/internal/wire"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// rebindCounter counts the calls that bind a client again, and can fail them.
+type rebindCounter struct {
+	session.Registry
+	held, bound int
+	fail        error
+}
+
+func (r *rebindCounter) HoldClients(ctx context.Context, server string, clients []string) error {
+	r.held += len(clients)
+	return errors.Join(r.fail, r.Registry.HoldClients(ctx, server, clients))
+}
+
+func (r *rebindCounter) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
+	r.bound += len(list)
+	return r.Registry.BindUsers(ctx, list)
+}
+
+// TestRebind checks that Rebind writes and reads only what the store has lost.
+func TestRebind(t *testing.T) {
+	const client = "ann/phone"
+	calls := &rebindCounter{}
+	h := newUnconnected(t, session.Options{Registry: calls}, unwrapped, []wire.Request{{Type: wire.TypeConnect, Client: "phone", User: "ann"}})
+	h.received()
+	held := h.Held()
+	if len(held) != 1 || held[0] != (session.HeldClient{Client: client, Recent: true}) {
+		t.Fatalf("held %v", held)
+	}
+	rebind := func(lost session.Lost) {
+		t.Helper()
+		lost.Client, calls.held, calls.bound = client, 0, 0
+		if failed, err := h.Rebind(t.Context(), []session.Lost{lost, {Client: "ann/other", Record: true}}); err != nil || failed != nil {
+			t.Error(failed, err)
+		}
+		h.settle()
+	}
+	ctx := t.Context()
+	record, _, _ := h.queue.Client(ctx, client)
+	_, _, _, _ = h.queue.Release(ctx, client, "me")
+	_ = h.registry.ReleaseUser(ctx, "ann", client, record.Generation)
+	_ = h.registry.DropClient(ctx, "me", client)
+	if _, err := h.queue.AppendClient(ctx, queue.ClientPush{Client: client, Data: []byte("1")}); err != nil { // without a hint
+		t.Fatal(err)
+	}
+
+	rebind(session.Lost{})
+	if clients, _ := h.registry.HeldClients(ctx, "me", 9); !slices.Equal(clients, []string{client}) || calls.bound != 0 {
+		t.Errorf("held %v, %d users bound", clients, calls.bound)
+	}
+	if c, _, _ := h.queue.Client(ctx, client); c.Server != "" || len(h.received()) != 0 {
+		t.Error("the record was renewed, although its slot lost nothing")
+	}
+	rebind(session.Lost{User: true})
+	if bindings, _ := h.registry.User(ctx, "ann"); calls.bound != 1 || bindings[0].Server != "me" {
+		t.Errorf("%d users bound: %v", calls.bound, bindings)
+	}
+	rebind(session.Lost{User: true})
+	if calls.bound != 0 {
+		t.Error("an entry that is there was written again")
+	}
+	rebind(session.Lost{Record: true})
+	if c, _, _ := h.queue.Client(ctx, client); c.Server != "me" || types(h.received()) != "message" {
+		t.Errorf("the record names %q, or the message is missing", c.Server)
+	}
+	calls.fail = errors.New("unavailable")
+	if failed, err := h.Rebind(ctx, []session.Lost{{Client: client}}); !errors.Is(err, calls.fail) || !slices.Equal(failed, []string{client}) {
+		t.Errorf("failed %v, %v", failed, err)
+	}
+}
