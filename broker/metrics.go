@@ -59,7 +59,7 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		drainLag: auto.NewHistogram(latency.Histogram("switchboard_drain_lag_seconds",
 			"Time from a channel becoming dirty until its missed messages are read.", 0.0001, 10)),
 		hints:    counters("hints_total", "Hints between instances: sent, missed (could not be sent) and received.", "what"),
-		sweeps:   counter("sweeps_total", "Times that everything was read again because hints may have been lost."),
+		sweeps:   counter("sweeps_total", "Times that everything was compared with the store because hints may have been lost."),
 		rebinds:  counter("rebinds_total", "Times that bindings were compared with the store because a failure may have lost them."),
 		losses:   counter("store_losses_total", "Queues whose acknowledged messages the store has lost; their receivers are notified."),
 		refusals: counters("refusals_total", "Refusals by action on a channel or by limit.", "what"),

@@ -13,6 +13,10 @@ const (
 	// sweepInterval is how often the links are checked for lost hints. A silent link counts as broken
 	// after a second, so everything is read again within 2 s.
 	sweepInterval = 500 * time.Millisecond
+	// comparePace is the time over which a sweep spreads its comparisons. After a second of silence
+	// and sweepInterval it leaves time for reads, before the two seconds are over in which all
+	// messages arrive.
+	comparePace = 300 * time.Millisecond
 	// unbindTimeout bounds the time for which the ports stay open while the clients are unbound. The
 	// unbinding does not end without the store.
 	unbindTimeout = 10 * time.Second
@@ -186,7 +190,7 @@ func (b *Broker) tickLoop(ctx context.Context) error {
 	}
 }
 
-// sweepLoop reads all queues again whenever hints may have been lost, until ctx ends.
+// sweepLoop compares all queues with the store whenever hints may have been lost, until ctx ends.
 func (b *Broker) sweepLoop(ctx context.Context) error {
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
@@ -195,7 +199,7 @@ func (b *Broker) sweepLoop(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if b.member.Sweep() {
+			if b.member.Sweep(ctx) {
 				b.metrics.sweeps.Inc()
 			}
 		}

@@ -139,6 +139,7 @@ var conformance = []struct {
 	{"state: fields without their ids", testStateBrief},
 	{"messages that reach an id", testReach},
 	{"state: cost of counts", testStateCountCost},
+	{"newest ids", testHeads},
 }
 
 // opener returns an empty store for one test.

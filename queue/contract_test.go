@@ -13,6 +13,8 @@ type contract interface {
 	AppendChannels(ctx context.Context, pushes []ChannelPush) []Outcome[Appended]
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (Page, error)
 	ReadChannels(ctx context.Context, reads []ChannelRead) []Outcome[Page]
+	ChannelHeads(ctx context.Context, known []ChannelKnown) []Outcome[ChannelHead]
+	ClientHeads(ctx context.Context, known []ClientKnown) []Outcome[ClientHead]
 	EraseMessage(ctx context.Context, e Erase) (Erased, error)
 	StepStates(ctx context.Context, steps []StateStep) []Outcome[Appended]
 	ReadStates(ctx context.Context, reads []StateRead) []Outcome[StatePage]

@@ -38,6 +38,8 @@ var (
 	checkStateScript     = redispipe.MustScript(luaFiles, "check_state")
 	readStateScript      = redispipe.MustScript(luaFiles, "read_state", "last_id")
 	countStateScript     = redispipe.MustScript(luaFiles, "count_state", "last_id")
+	channelHeadsScript   = redispipe.MustScript(luaFiles, "channel_heads", "heads")
+	clientHeadsScript    = redispipe.MustScript(luaFiles, "client_heads", "heads")
 	confirmChannelScript = redispipe.MustScript(luaFiles, "confirm_channel")
 	confirmClientScript  = redispipe.MustScript(luaFiles, "confirm_client")
 	deleteGroupsScript   = redispipe.MustScript(luaFiles, "delete_groups")
@@ -60,6 +62,7 @@ type Redis struct {
 
 	bind, refresh, read, ack, withdraw *redispipe.BatchScript
 	stepState, readState, countState   *redispipe.BatchScript
+	channelHeads, clientHeads          *redispipe.BatchScript
 
 	clock storeClock
 }
@@ -73,6 +76,8 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r.read = &redispipe.BatchScript{Script: readChannelScript, Shared: []any{strconv.Itoa(MaxPageBytes)}}
 	r.ack = &redispipe.BatchScript{Script: ackScript}
 	r.withdraw = &redispipe.BatchScript{Script: withdrawScript}
+	r.channelHeads = &redispipe.BatchScript{Script: channelHeadsScript}
+	r.clientHeads = &redispipe.BatchScript{Script: clientHeadsScript}
 	r.appendChannel = r.newChannelScripts(scriptKey{bounds{opts.ChannelCap, opts.ChannelTTL}, updateStateScript})
 	r.stepState = r.channelScript(stepStateScript, bounds{opts.ChannelCap, opts.ChannelTTL}, "0")
 	r.readState = &redispipe.BatchScript{Script: readStateScript, Shared: []any{strconv.Itoa(MaxPageBytes), &r.clock}}

@@ -155,13 +155,7 @@ func TestRedisStateExpiryInBatches(t *testing.T) {
 	f.contract.(*Redis).clock.update(time.Now().Add(2 * time.Hour).UnixMilli())
 	ok(t, client.ConfigResetStat(t.Context()).Err())
 	must(f.stepState(t, Sweep, state.Connection{}))(t)
-	info := must(client.InfoMap(t.Context(), "commandstats").Result())(t)
-	commands := 0
-	for _, stats := range info["Commandstats"] {
-		var n int
-		_, _ = fmt.Sscanf(stats, "calls=%d", &n)
-		commands += n
-	}
+	commands := commandCalls(t, client)
 	t.Logf("1000 fields expired in %.1f ms", scriptMicros(t, client)/1000)
 	if commands > 40 {
 		t.Errorf("%d commands", commands)

@@ -36,6 +36,7 @@ type Channel struct {
 	dirty         bool                   // the store may hold more than the tail
 	draining      bool                   // a drain is queued or running
 	tailListed    bool                   // listed in hub.filledTails
+	emptyAt       int64                  // the store held no message when this was the last id
 	drainQueuedAt time.Time
 	follower      Follower // nil for none
 	followerAhead int64    // the id at which it began, until the tail reaches it; 0 afterwards
@@ -177,10 +178,11 @@ func (c *Channel) drain() {
 	defer c.mu.Unlock()
 	c.draining = false
 	if err != nil {
-		c.hub.opts.Logger.Warn().Err(err).Msg("drain failed; the next tick tries again")
-		c.hub.drainFailed.Store(true)
+		c.hub.opts.Logger.Warn().Err(err).Msg("drain failed; a later tick tries again")
+		c.hub.drains.Failed(c.Name)
 		return
 	}
+	c.hub.drains.Done(c.Name)
 	c.hub.clock.set(page.Clock)
 	c.applyPageLocked(from, page)
 	c.hub.opts.Drained(time.Since(c.drainQueuedAt))

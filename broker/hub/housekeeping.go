@@ -38,12 +38,11 @@ func (h *Hub) MarkStatesDirty() {
 	}
 }
 
-// Tick does the housekeeping; call it about once a second. It unbinds unused channels, frees idle
-// tails and retries subscribers that lag. Its cost does not depend on the number of idle channels.
+// Tick does the housekeeping; call it about once a second. It repeats reads that failed, unbinds
+// unused channels, frees idle tails and retries subscribers that lag. Its cost does not depend on
+// the number of idle channels.
 func (h *Hub) Tick() {
-	if h.drainFailed.Swap(false) {
-		h.MarkAllDirty()
-	}
+	h.retry()
 	h.lastPage.Store(nil)
 	h.shrinkTails()
 	h.refreshPositions()

@@ -29,6 +29,7 @@ type Registry interface {
 type Queue interface {
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 	ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page]
+	ChannelHeads(ctx context.Context, known []queue.ChannelKnown) []queue.Outcome[queue.ChannelHead]
 	KeepPositions(ctx context.Context, channels []string) error
 }
 
@@ -58,13 +59,14 @@ type Options struct {
 
 // Hub holds the channels that have subscribers on this server.
 type Hub struct {
-	opts        Options
-	began       time.Time
-	pageReads   singleflight.Group
-	lastPage    atomic.Pointer[readPage] // the newest page; nil if none was read since the last tick
-	drainFailed atomic.Bool              // a drain failed: the next tick marks all channels dirty
-	loops       []loopState              // by loop.Index
-	scratch     []sharedBatches          // by loop.Index; owned by the loop
+	opts      Options
+	began     time.Time
+	pageReads singleflight.Group
+	lastPage  atomic.Pointer[readPage] // the newest page; nil if none was read since the last tick
+	loops     []loopState              // by loop.Index
+	scratch   []sharedBatches          // by loop.Index; owned by the loop
+
+	drains, comparisons work.Retries[string] // channels whose last read, or comparison, failed
 
 	watches   watches
 	deadlines *work.Deadlines

@@ -29,13 +29,47 @@ type harness struct {
 	pool  *work.Pool
 }
 
-// countingQueue counts the reads of channels and can fail them.
+// countingQueue counts the reads and comparisons of channels and can fail them.
 type countingQueue struct {
 	*queue.Memory
-	mu        sync.Mutex
-	reads     int
-	fail      error
-	afterRead func() // runs once, after a channel was read and before the caller gets the answer
+	mu         sync.Mutex
+	reads      int
+	compared   []string // the channels
+	fail       error
+	afterRead  func() // runs once, after a channel was read and before the caller gets the answer
+	afterHeads func() // the same for a comparison
+
+	beforeHeads func() // runs once, before a comparison
+}
+
+func (q *countingQueue) ChannelHeads(ctx context.Context, known []queue.ChannelKnown) []queue.Outcome[queue.ChannelHead] {
+	q.mu.Lock()
+	for _, k := range known {
+		q.compared = append(q.compared, k.Channel)
+	}
+	memory, fail, first, then := q.Memory, q.fail, q.beforeHeads, q.afterHeads
+	q.beforeHeads, q.afterHeads = nil, nil
+	q.mu.Unlock()
+	if fail != nil {
+		return slices.Repeat([]queue.Outcome[queue.ChannelHead]{{Err: fail}}, len(known))
+	}
+	if first != nil {
+		first()
+	}
+	if then != nil {
+		defer then()
+	}
+	return memory.ChannelHeads(ctx, known)
+}
+
+// takeCompared returns the channels that were compared since the last call, sorted.
+func (q *countingQueue) takeCompared() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	names := q.compared
+	q.compared = nil
+	slices.Sort(names)
+	return names
 }
 
 func (q *countingQueue) ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error) {

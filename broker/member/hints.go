@@ -1,6 +1,10 @@
 package member
 
 import (
+	"context"
+	"sync"
+	"time"
+
 	"switchboard/broker/peer"
 	"switchboard/registry"
 )
@@ -74,15 +78,25 @@ func (m *Member) UserChanged(user string) {
 	}
 }
 
-// Sweep reads all queues and views again if hints may have been lost since the last call. It
-// reports whether it did.
-func (m *Member) Sweep() bool {
+// Sweep compares all queues and views with the store if hints may have been lost since the last
+// call, and reads those that differ. It returns when everything is compared, and reports whether it
+// did so. At most one Sweep compares at a time.
+func (m *Member) Sweep(ctx context.Context) bool {
 	p := &m.parts
 	if p.Links == nil || len(p.Links.Doubts()) == 0 {
 		return false
 	}
-	p.Hub.MarkAllDirty()
-	p.Sessions.MarkAllDirty()
+	m.comparing <- struct{}{}
+	defer func() { <-m.comparing }()
+	var parts sync.WaitGroup
+	for _, compare := range []func(context.Context, time.Duration) error{p.Hub.Compare, p.Sessions.Compare} {
+		parts.Go(func() {
+			if err := compare(ctx, m.opts.Pace); err != nil {
+				m.opts.Log.Warn().Err(err).Msg("not everything could be compared with the store; the rest is compared again")
+			}
+		})
+	}
 	p.Presence.MarkAllDirty()
+	parts.Wait()
 	return true
 }

@@ -43,6 +43,7 @@ type Options struct {
 	NewID    func() string                   // returns an id for this server that was never used before
 	Describe func(id string) registry.Server // this server's entry with its current numbers
 	Beat     time.Duration                   // between two beats; a lease lasts five of them
+	Pace     time.Duration                   // over which Sweep spreads its comparisons
 	// Changed receives the slots of a master that restarted or failed over. Nil means never.
 	Changed <-chan slots.Set
 	// Epoch returns a number that changes at each restart or failover of the part of the store that
@@ -94,13 +95,14 @@ type Member struct {
 
 	numbers numbers
 
+	comparing  chan struct{} // one slot, held during a Sweep
 	work       worklist
 	background sync.WaitGroup // rebinds
 }
 
 // New returns a Member that has not joined. It needs its parts, see Attach, before the first beat.
 func New(opts Options) *Member {
-	m := &Member{opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), known: newKnown(), work: newWorklist()}
+	m := &Member{opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), known: newKnown(), work: newWorklist(), comparing: make(chan struct{}, 1)}
 	id := opts.NewID()
 	m.id.Store(&id)
 	m.live.Store(&map[string]registry.Server{})

@@ -14,7 +14,7 @@ import (
 type inbox struct {
 	sent    int64   // the last id that was written, or skipped by an announced gap
 	unacked []int64 // the written ids that are not acknowledged, ascending, at most queue.MaxWindow
-	last    int64   // the last id that the queue had assigned when the client was bound
+	last    int64   // the last id that the queue had assigned at the bind, or at the last whole read
 	ackTo   int64   // the last id that the client has acknowledged
 	unsaved bool    // ackTo is not stored yet
 	dirty   bool    // the store may hold messages after sent
@@ -122,6 +122,8 @@ func (in *inbox) writePage(s *Session, page queue.Page, err error) {
 	}
 	if len(page.Messages) > 0 || page.More {
 		in.dirty = true
+	} else {
+		in.last = max(in.last, page.Last) // ids after the last message were withdrawn
 	}
 	in.afterWrite(s)
 }
@@ -166,10 +168,10 @@ func (in *inbox) ack(s *Session, req wire.Request) {
 	case s.state != open:
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "ack: connect comes first"))
 	case req.AckOf != "" && req.AckOf != s.client: // the id is of another queue
-	case req.ID <= 0 || req.ID > max(in.sent, in.last) && req.AckOf == "":
+	case req.ID <= 0 || req.ID > in.end() && req.AckOf == "":
 		s.refuseUnqueued(req.Ref, wire.Errorf(wire.BadRequest, "id: %d was not assigned yet", req.ID))
 	default:
-		id := min(req.ID, max(in.sent, in.last))
+		id := min(req.ID, in.end())
 		in.sent = max(in.sent, id)
 		in.advanceAck(s, id)
 		in.read(s)

@@ -31,6 +31,8 @@ type Manager struct {
 	connector connector
 	owners    owners
 
+	comparisons work.Retries[string] // clients whose last comparison failed, see Compare
+
 	methodDeadlines *work.Deadlines // of calls of methods
 
 	// revocations is how often Revoke and CheckTokens were called. If a token was checked in the store
@@ -180,6 +182,7 @@ func (m *Manager) Tick() {
 	m.binder.retryUnbinds()
 	m.binder.resolveUnconfirmed()
 	m.owners.retry()
+	m.retryComparisons()
 	if report := m.senders.Expire(); report != nil {
 		m.opts.Pool.Go(func() { report(m.storeContext()) })
 	}

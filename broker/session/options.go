@@ -84,6 +84,7 @@ type Queue interface {
 	Unbind(ctx context.Context, client string, generation int64) error
 	Client(ctx context.Context, client string) (queue.Client, bool, error)
 	Window(ctx context.Context, client string, generation, after int64, limit int) (queue.Page, error)
+	ClientHeads(ctx context.Context, known []queue.ClientKnown) []queue.Outcome[queue.ClientHead]
 	Ack(ctx context.Context, client string, generation, id int64) (int, error)
 	Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int]
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)

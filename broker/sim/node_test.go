@@ -199,7 +199,7 @@ func (n *node) tick() {
 
 // sweep runs one round of Broker.sweepLoop, after hints were lost.
 func (n *node) sweep() {
-	go n.member.Sweep() // it waits for the loops
+	go n.member.Sweep(context.Background()) // it waits for the loops
 	n.w.settle()
 }
 

@@ -206,6 +206,28 @@ func (s *store) ReadChannels(ctx context.Context, reads []queue.ChannelRead) []q
 	})
 }
 
+func (s *store) channelHead(ctx context.Context, known queue.ChannelKnown) (queue.ChannelHead, error) {
+	return callStore(ctx, s, "ChannelHead", subject{channel: known.Channel}, func(ctx context.Context) (queue.ChannelHead, error) {
+		o := s.w.queue.ChannelHeads(ctx, []queue.ChannelKnown{known})[0]
+		return o.Value, o.Err
+	}, known.Channel, known.ID)
+}
+
+func (s *store) ChannelHeads(ctx context.Context, known []queue.ChannelKnown) []queue.Outcome[queue.ChannelHead] {
+	return concurrently(ctx, known, s.channelHead)
+}
+
+func (s *store) clientHead(ctx context.Context, known queue.ClientKnown) (queue.ClientHead, error) {
+	return callStore(ctx, s, "ClientHead", subject{client: known.Client}, func(ctx context.Context) (queue.ClientHead, error) {
+		o := s.w.queue.ClientHeads(ctx, []queue.ClientKnown{known})[0]
+		return o.Value, o.Err
+	}, known.Client)
+}
+
+func (s *store) ClientHeads(ctx context.Context, known []queue.ClientKnown) []queue.Outcome[queue.ClientHead] {
+	return concurrently(ctx, known, s.clientHead)
+}
+
 func (s *store) KeepPositions(context.Context, []string) error {
 	panic("sim: positions do not expire")
 }

@@ -1,0 +1,149 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/broker/work"
+	"switchboard/queue"
+)
+
+// comparedPerCall is how many clients' queues one store call compares.
+const comparedPerCall = 128
+
+// Compare finds the sessions whose queue has other messages in the store than the session has sent,
+// because hints may have been lost, and has only these read their queues. A session whose client is
+// bound elsewhere finds that out, too. The calls are spread over pace. What could not be compared
+// is compared again by later ticks; Compare returns the first error. Do not call it on a loop.
+func (m *Manager) Compare(ctx context.Context, pace time.Duration) error {
+	m.clients.hintAll()
+	return m.compare(ctx, m.clients.sessions(), pace)
+}
+
+func (m *Manager) compare(ctx context.Context, list []*Session, pace time.Duration) (first error) {
+	work.InChunks(ctx, list, comparedPerCall, pace, func(chunk []*Session) {
+		if err := m.compareChunk(ctx, chunk); first == nil {
+			first = err
+		}
+	})
+	return first
+}
+
+// sentUpTo is what a session has sent of its client's queue.
+type sentUpTo struct {
+	s     *Session
+	known queue.ClientKnown
+	id    int64
+	reads bool // the session will read its queue in any case, or has ended
+}
+
+// compareChunk compares sessions with one store call.
+func (m *Manager) compareChunk(ctx context.Context, chunk []*Session) (first error) {
+	list := make([]sentUpTo, len(chunk))
+	for i, s := range chunk {
+		list[i].s = s
+	}
+	m.eachOnLoop(list, func(u *sentUpTo) { u.s.noteSent(u) })
+	list = slices.DeleteFunc(list, func(u sentUpTo) bool {
+		if u.reads {
+			m.comparisons.Done(u.known.Client)
+		}
+		return u.reads
+	})
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, func(u, v sentUpTo) int { return strings.Compare(u.known.Client, v.known.Client) }) // a simulation repeats it
+	known := make([]queue.ClientKnown, len(list))
+	for i := range list {
+		known[i] = list[i].known
+	}
+	heads := m.opts.Queue.ClientHeads(ctx, known)
+	for i, o := range heads {
+		if o.Err == nil {
+			m.comparisons.Done(known[i].Client)
+			continue
+		}
+		m.comparisons.Failed(known[i].Client)
+		if list[i].reads = true; first == nil {
+			first = o.Err
+		}
+	}
+	for i := range list {
+		if u := &list[i]; !u.reads {
+			u.s.shard.loop.Post(func() { u.s.inbox.compare(u.s, u.id, heads[i].Value) })
+		}
+	}
+	return first
+}
+
+// eachOnLoop calls f for each element of list, on the loop of its session, and returns when all
+// calls have returned.
+func (m *Manager) eachOnLoop(list []sentUpTo, f func(*sentUpTo)) {
+	var wg sync.WaitGroup
+	for _, sh := range m.shards {
+		wg.Add(1)
+		sh.loop.Post(func() {
+			defer wg.Done()
+			for i := range list {
+				if list[i].s.shard == sh {
+					f(&list[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// noteSent sets what s has sent.
+func (s *Session) noteSent(u *sentUpTo) {
+	s.checkFullWindow()
+	in := &s.inbox
+	u.known = queue.ClientKnown{Client: s.client, Empty: len(in.unacked) == 0}
+	u.id, u.reads = in.end(), s.state != open || in.dirty
+}
+
+// end returns the last id of the queue that the session has sent or knows of.
+func (in *inbox) end() int64 { return max(in.sent, in.last) }
+
+// compare reads the queue if the store has another end of it, or another generation. known was the
+// end of the inbox before the store was asked. An inbox that has moved meanwhile has no gap: it may
+// be ahead of the answer. But a store that is behind known has lost messages.
+func (in *inbox) compare(s *Session, known int64, head queue.ClientHead) {
+	if s.state == open && (head.Generation != s.generation || head.ID > in.end() || head.ID < known) {
+		in.markDirty(s)
+	}
+}
+
+// MarkDirty has the sessions of those of the clients that are connected here read their queues:
+// they may have messages without a hint.
+func (m *Manager) MarkDirty(clients []string) {
+	for _, client := range clients {
+		if s := m.clients.getForHint(client); s != nil {
+			s.shard.loop.Post(func() { s.inbox.markDirty(s) })
+		}
+	}
+}
+
+// retryComparisons repeats the comparisons that failed, each with pauses of its own.
+func (m *Manager) retryComparisons() {
+	var list []*Session
+	for _, client := range m.comparisons.Tick() {
+		if s := m.clients.get(client); s != nil {
+			list = append(list, s)
+		} else {
+			m.comparisons.Done(client)
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	m.opts.Pool.Go(func() {
+		if err := m.compare(m.storeContext(), list, 0); err != nil {
+			m.opts.Logger.Warn().Err(err).Msg("queues of clients not compared; a later tick tries again")
+		}
+	})
+}

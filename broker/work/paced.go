@@ -1,0 +1,33 @@
+package work
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// InChunks calls do for chunks of up to size items, one after the other, and spreads the calls over
+// pace. If they take longer than that, or when ctx has ended, it does not pause.
+func InChunks[T any](ctx context.Context, items []T, size int, pace time.Duration, do func(chunk []T)) {
+	calls := (len(items) + size - 1) / size
+	began, made := time.Now(), 0
+	for chunk := range slices.Chunk(items, size) {
+		do(chunk)
+		if made++; made < calls {
+			pause(ctx, pace*time.Duration(made)/time.Duration(calls)-time.Since(began))
+		}
+	}
+}
+
+// pause returns after d, or when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
