@@ -145,8 +145,7 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
 	data := payload.Data
 	if payload.Exclude != "" {
-		entry := state.Entry{Exclude: payload.Exclude, Data: data}
-		data = entry.Encode()
+		data = state.Message{Exclude: payload.Exclude, Data: data}.Encode()
 	}
 	push := queue.ChannelPush{
 		Channel: channel, Data: data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly,

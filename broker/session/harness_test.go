@@ -64,10 +64,11 @@ func (s *socket) Send(e wire.Event) {
 
 // Write implements transport.Conn.
 func (s *socket) Write(b *dialect.Batch) {
-	if s.countWrite(); s.discard {
+	s.countWrite()
+	if f := s.encoding.Form; s.discard && f != nil {
+		b.Bytes(f)
 		return
-	}
-	if f := s.encoding.Form; f != nil {
+	} else if f != nil {
 		s.record(b.Bytes(f))
 		return
 	}
@@ -139,7 +140,7 @@ type Queue interface {
 // harness is a manager with a store in memory, and one session of it. Only the test calls Tick.
 type harness struct {
 	*session.Manager
-	t         *testing.T
+	t         testing.TB
 	loop      *loop.Loop
 	pool      *work.Pool
 	methods   *work.Pool
@@ -161,14 +162,14 @@ type harness struct {
 }
 
 // newHarness returns a harness whose session is the connected client "phone".
-func newHarness(t *testing.T, o session.Options) *harness {
+func newHarness(t testing.TB, o session.Options) *harness {
 	return newHarnessOn(t, o, unwrapped)
 }
 
 func unwrapped(q Queue) Queue { return q }
 
 // newHarnessOn is newHarness with a wrapper around the queue.
-func newHarnessOn(t *testing.T, o session.Options, wrap func(Queue) Queue) *harness {
+func newHarnessOn(t testing.TB, o session.Options, wrap func(Queue) Queue) *harness {
 	h := newUnconnected(t, o, wrap, connect("phone", "t"))
 	h.onLoop(func() {
 		if len(h.sock.written) == 0 || h.sock.written[0].Type != wire.TypeConnected {
@@ -181,9 +182,9 @@ func newHarnessOn(t *testing.T, o session.Options, wrap func(Queue) Queue) *harn
 
 // newUnconnected returns a harness whose session was accepted with the given requests and received
 // no message.
-func newUnconnected(t *testing.T, o session.Options, wrap func(Queue) Queue, requests []wire.Request) *harness {
+func newUnconnected(t testing.TB, o session.Options, wrap func(Queue) Queue, requests []wire.Request) *harness {
 	newPool := func() *work.Pool { return work.NewOn(8, func(worker func()) { go worker() }) } // idle workers end at once, as a synctest bubble requires
-	h := &harness{t: t, loop: loop.New(0), pool: newPool(), methods: newPool(), queue: queue.NewMemory(queue.Options{}, nil), sock: newSocket()}
+	h := &harness{t: t, loop: loop.New(0), pool: cmp.Or(o.Pool, newPool()), methods: newPool(), queue: queue.NewMemory(queue.Options{}, nil), sock: newSocket()}
 	wrapped := wrap(h.queue)
 	h.registry = registry.NewMemory(registry.Options{})
 	reg, self := h.registry, func() string { return *h.serverID.Load() }

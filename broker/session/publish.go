@@ -49,7 +49,7 @@ func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	message := state.Entry{By: s.client, Exclude: s.excludeOf(req), Data: data}
+	message := state.Message{By: s.client, Exclude: s.excludeOf(req), Data: data}
 	p := Publication{Channel: req.Channel, Data: message.Encode(), Key: key, Durable: isDurable(req)}
 	ref, by := req.Ref, s.publisherTo(req.Channel) // the function below must not refer to req, which would move it to the heap
 	callUncharged(s.publishPool(req), s, func() (storeResult, error) {

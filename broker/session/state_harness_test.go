@@ -120,7 +120,7 @@ func show(fields map[string]state.Shown) string {
 }
 
 // follow passes events to a follower of one channel.
-func follow(t *testing.T, f *state.Follower, events []wire.Event) {
+func follow(t testing.TB, f *state.Follower, events []wire.Event) {
 	t.Helper()
 	for _, e := range events {
 		switch {

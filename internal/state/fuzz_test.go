@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"switchboard/internal/payload"
 )
 
 var nameSyntax = regexp.MustCompile(`\A\${0,2}[A-Za-z0-9._:@/%-]+\z`)
@@ -142,6 +144,7 @@ func FuzzScanEntry(f *testing.F) {
 		`{"own":{"a":null}}`, `{"until":{"a":-1}}`, `{"until":{"a":null}}`, `{"set":{"a": [1, 2]}}`, "{\"set\":{\"a\":1\n}}", `{"by":"\u0041"}`,
 		`{"by":"é<&>"}`, "{\"by\":\"\u2028\"}", "{\"by\":\"\xff\"}", `{"del":["a",]}`, `{"del":[,"a"]}`, `{"set":{"a":1,"a":2}}`, `{"x":1}`, `{}`, `{"by":"a"}}`,
 		`{"by":"1","from":"amy/tab","exclude":"bob/tab","data":{"n":1}}`, `{"erased":1795330758518,"del":["a"]}`, `{"erase":-5}`, `{"erase":1e3}`,
+		`{"by":"amy/tab","data":{"text":"hi"}}`, `{"by":"amy/tab","exclude":"amy/tab","data":1}`, `{"exclude":"é","data":"<"}`,
 		`{"erased":null,"exclude":null,"from":"\u0000"}`, `{"erase":1,"erase":2}`, `{"Erased":1}`,
 	} {
 		f.Add([]byte(text))
@@ -155,6 +158,8 @@ func FuzzScanEntry(f *testing.F) {
 		if m, ok := ScanMessage(append([]byte{EntryMark}, text...)); ok &&
 			(err != nil || want.HasChanges() || m.Exclude != want.Exclude || want.Erase != 0 || want.Erased != 0 || m.By != want.By || !bytes.Equal(m.Data, want.Data)) {
 			t.Fatalf("%q is the message %+v, want %+v: %v", text, m, want, err)
+		} else if ok && want.From == "" && payload.IsCompact(m.Data) && !bytes.Equal(m.Encode(), want.encodeAny()) {
+			t.Fatalf("%q is encoded as the message %q, want %q", text, m.Encode(), want.encodeAny())
 		}
 		if err != nil {
 			return
@@ -188,6 +193,7 @@ func BenchmarkEntry(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	m, _ := ScanMessage(message)
 	for _, c := range []struct {
 		name string
 		do   func()
@@ -195,6 +201,7 @@ func BenchmarkEntry(b *testing.B) {
 		{"decode", func() { _, _ = DecodeEntry(data) }},
 		{"decode a message", func() { _, _ = DecodeEntry(message) }},
 		{"scan a message", func() { _, _ = ScanMessage(message) }},
+		{"encode a message", func() { m.Encode() }},
 		{"unmarshal", func() { _ = json.Unmarshal(data[1:], new(Entry)) }},
 		{"encode", func() { e.Encode() }},
 		{"marshal", func() { e.encodeAny() }},
