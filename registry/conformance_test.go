@@ -63,6 +63,11 @@ func TestConformance(t *testing.T) {
 		{"a revocation ends", testRevokedExpires},
 		{"a revocation and a bind at the same time", testRevokeRace},
 		{"servers read what was revoked", testRevokedSince},
+		{"the backend subscribes clients", testSubscriptions},
+		{"lists of subscriptions are bounded", testSubscriptionsBounded},
+		{"lists of subscriptions end", testSubscriptionsEnd},
+		{"a subscription and a bind at the same time", testSubscribeRace},
+		{"servers read whose subscriptions have changed", testSubscriptionsListed},
 		{"servers share what a sender has spent", testSpend},
 		{"servers spend at the same time", testSpendAtOnce},
 	} {

@@ -30,6 +30,8 @@ type contract interface {
 	CheckTokens(ctx context.Context, list []UserBinding) []error
 	RevokedSince(ctx context.Context, since int64) (users []string, next int64, more bool, err error)
 	RevokedBefore(ctx context.Context, user string) (int64, error)
+	Subscribe(ctx context.Context, c SubscriptionChange) (SubscriptionsChanged, error)
+	Subscriptions(ctx context.Context, list []Subscriber) []SubscriptionsOutcome
 	Spend(ctx context.Context, list []Spending) []SpendOutcome
 	User(ctx context.Context, user string) ([]Binding, error)
 	Users(ctx context.Context, users []string) ([][]Binding, error)

@@ -27,7 +27,15 @@
 //	                                 are revoked, Unix ms
 //	u_r_{user}:<client>      STRING  the same for one client          Options.RevokedTTL
 //	u_revoked                ZSET    users whose tokens were revoked  revokedListTTL after the
-//	                                 lately, by a growing number      last revocation
+//	                                 or subscriptions changed         last change
+//	                                 lately, by a growing number
+//	u_s_{user}               HASH    <kind><ms> by channel, and       Options.SubscribedTTL, renewed
+//	                                 :<position>: what the backend    by Subscriptions;
+//	                                 has subscribed the user's        2 MaxSubscriptions fields
+//	                                 clients to
+//	u_s_{user}:<client>      HASH    the same for one client          the same
+//	c_s_{client}             HASH    the same for a client without    the same
+//	                                 a user
 //	sb_{user}                HASH    bytes, channels: when the        the time until the later of
 //	                                 user's budgets are full again,   the two
 //	                                 Unix us
@@ -58,6 +66,16 @@
 // u_revoked, which each server reads at every beat: it finds its clients also if the call to it is
 // lost. A server that cannot read the list for longer than revokedListTTL has lost its lease, and
 // binds all of its clients again.
+//
+// # Subscriptions by the backend
+//
+// Subscribe follows the same order: it writes u_s_ and then reads u_{user}, and BindUsers writes
+// u_{user} and then looks for u_s_. A caller of BindUsers then reads the lists with Subscriptions.
+// For a client without a user, the caller of Subscribe reads c_{client} after it, and a bind writes
+// c_{client} and then reads c_s_{client}. So of a call of the backend and a bind at the same time,
+// one finds the other. u_revoked names the user of a changed list, too. Of the entries of a channel
+// in several lists, the latest applies. So a list keeps entries of channels from which clients were
+// unsubscribed.
 //
 // # Order
 //

@@ -52,9 +52,22 @@ func (p keys) revoked(user, client string) string {
 	return key + ":" + client
 }
 
-// revokedList is a ZSET of users with a TTL: the last revocations, by an increasing number, which
-// is about the time in ms. Written like revoked, and read by all servers.
+// revokedList is a ZSET of users with a TTL: the last revocations and changes of subscriptions, by
+// an increasing number, which is about the time in ms. A client without a user has a line feed in
+// front. Written like revoked, and read by all servers.
 func (p keys) revokedList() string { return string(p) + "u_revoked" }
+
+// subscriptions is a HASH with a TTL: the channels to which the backend has subscribed all clients
+// of a user, or one client, or has unsubscribed them. Written by the backend through any server.
+func (p keys) subscriptions(user, client string) string {
+	switch {
+	case user == "":
+		return string(p) + "c_s_{" + client + "}"
+	case client == "":
+		return string(p) + "u_s_{" + user + "}"
+	}
+	return string(p) + "u_s_{" + user + "}:" + client
+}
 
 // spent is a HASH with a TTL: when the budgets of a user, or of an address, are full again, Unix
 // us. Written by all servers.

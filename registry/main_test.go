@@ -32,6 +32,7 @@ type store struct {
 	ageSpent      func(t *testing.T, user string, by time.Duration)
 	endListed     func(t *testing.T, server string)   // ends its lease in the list of live servers
 	pause         func(t *testing.T, d time.Duration) // lets time pass for the list of live servers
+	loseList      func(c SubscriptionChange)
 }
 
 // eachStore runs a test over every implementation.
@@ -51,7 +52,8 @@ func memoryStore() store {
 	return store{m, advance(m.opts.Lease), advance(m.opts.TombstoneTTL), advance(m.opts.UserTTL), advance(m.opts.RevokedTTL),
 		func(_ *testing.T, _ string, by time.Duration) { now = now.Add(by) },
 		func(_ *testing.T, server string) { m.live.ends[server] = now },
-		func(_ *testing.T, d time.Duration) { now = now.Add(d) }}
+		func(_ *testing.T, d time.Duration) { now = now.Add(d) },
+		func(SubscriptionChange) { now = now.Add(m.opts.SubscribedTTL) }}
 }
 
 // redisStore expires a key by deleting it.
@@ -86,6 +88,13 @@ func redisStore(t *testing.T, client redis.UniversalClient) store {
 					ok(t, client.ZIncrBy(t.Context(), r.keys.listEnds(), -float64(d.Microseconds()), name).Err())
 				}
 			}
+		},
+		func(c SubscriptionChange) {
+			key := r.keys.subscriptions(c.User, c.Client)
+			if ttl := client.PTTL(t.Context(), key).Val(); ttl <= r.opts.SubscribedTTL-time.Minute || ttl > r.opts.SubscribedTTL {
+				t.Errorf("%s ends in %v", key, ttl)
+			}
+			ok(t, client.Del(t.Context(), key).Err())
 		}}
 }
 

@@ -25,6 +25,7 @@ type Memory struct {
 	version      int64 // of the last changed roster
 	users        map[string]*user
 	revoked      map[tokensOf]revocation
+	subscribed   map[tokensOf]subscriptionList
 	spent        map[sender]spent
 }
 
@@ -55,6 +56,7 @@ func NewMemory(opts Options) *Memory {
 		rosters:      map[rosterKey]*roster{},
 		users:        map[string]*user{},
 		revoked:      map[tokensOf]revocation{},
+		subscribed:   map[tokensOf]subscriptionList{},
 		spent:        map[sender]spent{},
 	}
 }

@@ -3,11 +3,11 @@ package registry
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 )
 
-// tokensOf are the tokens of a user for one client; the client "" stands for all.
+// tokensOf are the tokens of a user for one client, or its subscriptions; the client "" stands for
+// all.
 type tokensOf struct{ user, client string }
 
 // revocation is what Memory keeps of a Revocation.
@@ -34,12 +34,7 @@ func (m *Memory) Revoke(_ context.Context, v Revocation) (Revoked, error) {
 	m.revoked[key] = revocation{before, ends}
 	revoked := Revoked{Before: before, Until: ends.UnixMilli()}
 	if u := m.userLocked(v.User); u != nil {
-		var list []Binding
-		for _, b := range u.clients {
-			list = append(list, b)
-		}
-		sortBindings(list)
-		revoked.Clients = slices.Clip(onlineOf(list, v.Client))
+		revoked.Clients = u.onlineClients(v.Client)
 	}
 	return revoked, nil
 }

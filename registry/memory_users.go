@@ -18,6 +18,9 @@ func (m *Memory) BindUsers(_ context.Context, list []UserBinding) []error {
 		if errs[i] = m.checkTokenLocked(b); errs[i] == nil {
 			errs[i] = m.bindUserLocked(b.User, b.Binding)
 		}
+		if len(m.subscribed) > 0 {
+			list[i].Subscribed = len(m.subscriptionsLocked(tokensOf{user: b.User}))+len(m.subscriptionsLocked(tokensOf{b.User, b.Client})) > 0
+		}
 	}
 	return errs
 }
@@ -120,6 +123,13 @@ func (u *user) evict() bool {
 	}
 	delete(u.clients, oldest.Client)
 	return true
+}
+
+// onlineClients returns the bindings of a client that is online, sorted; "" stands for all clients.
+func (u *user) onlineClients(client string) []Binding {
+	list := slices.Collect(maps.Values(u.clients))
+	sortBindings(list)
+	return slices.Clip(onlineOf(list, client))
 }
 
 // online returns the number of clients that are online.

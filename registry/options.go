@@ -21,6 +21,9 @@ type Options struct {
 	MaxOnline int
 	// RevokedTTL is how long a revocation of tokens is kept. Zero means 30 days.
 	RevokedTTL time.Duration
+	// SubscribedTTL is how long the subscriptions that the backend has made are kept after the last
+	// call or renewal. Zero means 24 h, or UserTTL if that is longer.
+	SubscribedTTL time.Duration
 	// TombstoneTTL is how long a server stays declared dead. Zero means 24 h.
 	TombstoneTTL time.Duration
 	// Now is the clock of [Memory]. [Redis] uses the clock of its server. Zero means time.Now.
@@ -35,7 +38,8 @@ func (o Options) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"Lease", o.Lease}, {"UserTTL", o.UserTTL}, {"RevokedTTL", o.RevokedTTL}, {"TombstoneTTL", o.TombstoneTTL}} {
+	}{{"Lease", o.Lease}, {"UserTTL", o.UserTTL}, {"RevokedTTL", o.RevokedTTL},
+		{"SubscribedTTL", o.SubscribedTTL}, {"TombstoneTTL", o.TombstoneTTL}} {
 		if d.value != 0 && d.value < time.Millisecond {
 			return fmt.Errorf("registry: %s %v is below 1 ms, the resolution of a TTL", d.name, d.value)
 		}
@@ -47,6 +51,7 @@ func (o Options) withDefaults() Options {
 	o.Lease = cmp.Or(o.Lease, 10*time.Second)
 	o.UserTTL = cmp.Or(o.UserTTL, 150*time.Minute)
 	o.RevokedTTL = cmp.Or(o.RevokedTTL, 30*24*time.Hour)
+	o.SubscribedTTL = cmp.Or(o.SubscribedTTL, max(24*time.Hour, o.UserTTL))
 	o.TombstoneTTL = cmp.Or(o.TombstoneTTL, 24*time.Hour)
 	if o.Now == nil {
 		o.Now = time.Now

@@ -27,6 +27,8 @@ var (
 	bindUserScript       = redispipe.MustScript(luaFiles, "bind_user", "revoked")
 	releaseUserScript    = redispipe.MustScript(luaFiles, "release_user")
 	revokeScript         = redispipe.MustScript(luaFiles, "revoke")
+	subscribeScript      = redispipe.MustScript(luaFiles, "subscribe", "subscription_list")
+	subscriptionsScript  = redispipe.MustScript(luaFiles, "subscriptions", "subscription_list")
 	spendScript          = redispipe.MustScript(luaFiles, "spend")
 	listRevokedScript    = redispipe.MustScript(luaFiles, "list_revoked")
 	checkTokenScript     = redispipe.MustScript(luaFiles, "check_token", "revoked")
@@ -48,6 +50,7 @@ type Redis struct {
 	revoke        *redispipe.BatchScript
 	revokeDurably *redispipe.BatchScript
 	spend         *redispipe.BatchScript
+	subscriptions *redispipe.BatchScript
 }
 
 // NewRedis returns a registry over pipe. opts must be valid, see [Options.Validate].
@@ -61,6 +64,9 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 		Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline},
 	}
 	r.checkTokens = &redispipe.BatchScript{Script: checkTokenScript}
+	r.subscriptions = &redispipe.BatchScript{
+		Script: subscriptionsScript, Shared: []any{r.opts.SubscribedTTL.Milliseconds(), MaxSubscriptions},
+	}
 	r.spend = &redispipe.BatchScript{Script: spendScript}
 	r.revoke = &redispipe.BatchScript{Script: revokeScript, Shared: []any{r.opts.RevokedTTL.Milliseconds()}}
 	durable := *r.revoke

@@ -59,12 +59,7 @@ func parseRevoked(reply any, client string) (v Revoked, err error) {
 	}
 	v.Before, _ = list[0].(int64)
 	v.Until, _ = list[1].(int64)
-	fields := make(map[string]string, len(list)/2)
-	for i := 2; i < len(list); i += 2 {
-		name, _ := list[i].(string)
-		fields[name], _ = list[i+1].(string)
-	}
-	v.Clients = onlineOf(bindingsOf(fields), client)
+	v.Clients = onlineOf(bindingsOf(fieldsOf(list[2:])), client)
 	return v, nil
 }
 
@@ -103,8 +98,9 @@ func (r *Redis) CheckTokens(ctx context.Context, list []UserBinding) []error {
 	return errs
 }
 
-// RevokedSince returns users whose tokens were revoked since an earlier call returned next, at most
-// some minutes ago. since is 0 for the first call. Call it again while more is set.
+// RevokedSince returns users whose tokens were revoked, or whose subscriptions have changed, since
+// an earlier call returned next, at most some minutes ago. For a client without a user it returns a
+// name for AnonymousClient. since is 0 for the first call. Call it again while more is set.
 func (r *Redis) RevokedSince(ctx context.Context, since int64) (users []string, next int64, more bool, err error) {
 	cmd := redis.NewZSliceCmd(ctx, "zrange", r.keys.revokedList(), "("+strconv.FormatInt(since, 10), "+inf",
 		"byscore", "limit", 0, revokedPage, "withscores")

@@ -19,12 +19,16 @@ import (
 // changes nothing and returns no error. A user has at most MaxClients clients: a new one replaces
 // the offline client with the lowest generation. The error is ErrTooManyClients if none is offline,
 // or if Options.MaxOnline other clients of the user are online. It is ErrRevoked if the client's
-// token was revoked.
+// token was revoked. It sets Subscribed of the bindings.
 func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	targets := make([]redispipe.Target, len(list))
 	for i, b := range list {
 		targets[i] = redispipe.Target{
-			Script: r.bindUsers, Keys: []string{r.keys.user(b.User), r.keys.revoked(b.User, ""), r.keys.revoked(b.User, b.Client)},
+			Script: r.bindUsers,
+			Keys: []string{
+				r.keys.user(b.User), r.keys.revoked(b.User, ""), r.keys.revoked(b.User, b.Client),
+				r.keys.subscriptions(b.User, ""), r.keys.subscriptions(b.User, b.Client),
+			},
 			Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10), strconv.FormatInt(b.Issued, 10)},
 			Note: note.Name{Kind: note.User, Name: b.User},
 		}
@@ -34,7 +38,7 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 		b, err := list[i], answer.Err
 		if err == nil {
 			reply, _ := answer.Value.(int64)
-			err = bindErrors[reply]
+			err, list[i].Subscribed = bindErrors[reply], reply == 2
 		}
 		if err != nil {
 			errs[i] = fmt.Errorf("bind client %s of user %s: %w", b.Client, b.User, err)
@@ -66,7 +70,7 @@ func (r *Redis) UsersHave(ctx context.Context, list []UserBinding) ([]bool, erro
 }
 
 // bindErrors are the errors of the answers of the script.
-var bindErrors = map[int64]error{1: nil, 0: ErrTooManyClients, -1: ErrRevoked}
+var bindErrors = map[int64]error{2: nil, 1: nil, 0: ErrTooManyClients, -1: ErrRevoked}
 
 // ReleaseUser marks the client offline in u_{user} if its entry has this generation. The client
 // stays known.

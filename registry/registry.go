@@ -107,6 +107,8 @@ type UserBinding struct {
 	Binding
 	// Issued is when the client's token was issued, Unix ms; 0 if it is not known.
 	Issued int64
+	// Subscribed is set by BindUsers if Subscriptions of the client are not empty.
+	Subscribed bool
 }
 
 // Revocation revokes the tokens of a user that were issued before a time.

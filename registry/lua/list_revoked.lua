@@ -1,8 +1,8 @@
 #!lua
--- Adds a user to the list of those whose tokens were revoked lately, with a number that is higher
--- than all others. Removes old entries.
+-- Adds a user to the list of those whose tokens were revoked lately, or whose subscriptions have
+-- changed, with a number that is higher than all others. Removes old entries.
 -- KEYS[1] u_revoked
--- ARGV[1] user
+-- ARGV[1] user, or a line feed and a client without a user
 -- ARGV[2] TTL of the list and of its entries, ms
 -- returns the number, about the present time in Unix ms
 -- cost O(log n) and the removed entries
