@@ -18,6 +18,7 @@ const (
 	callCount      = "count"      // count the subscribers of channels
 	callDisconnect = "disconnect" // disconnect a client
 	callRevoke     = "revoke"     // close the connections with revoked tokens
+	callLists      = "lists"      // apply the subscriptions that the backend has made for clients
 	callReply      = "reply"      // deliver a reply to a client
 	callEnd        = "end"        // end a client's subscription
 	callAs         = "as"         // call a method of an extension in the name of a client
@@ -57,6 +58,7 @@ func (b *Broker) handleCalls(links *peer.Links) {
 		return err == nil && b.sessions.Disconnect(client), err
 	})
 	links.HandleCall(callRevoke, b.handleRevoke)
+	links.HandleCall(callLists, b.handleLists)
 	links.HandleCall(callDescribe, b.describeCall)
 	links.HandleCall(callStats, b.statsCall)
 	links.HandleCall(callUsers, b.usersCall)

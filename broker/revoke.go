@@ -32,23 +32,14 @@ func (b *Broker) revoke(ctx context.Context, v registry.Revocation, reason wire.
 	if r.Before == 0 {
 		return r, 0, 0, err
 	}
-	clients := make(map[string][]string) // by server
-	for _, c := range r.Clients {
-		clients[c.Server] = append(clients[c.Server], c.Client)
-	}
-	var mu sync.Mutex // guards closed and pending
-	var calls sync.WaitGroup
-	for server, list := range clients {
-		calls.Go(func() {
-			n, failed := b.closeRevoked(ctx, server, revokeCall{list, r.Before, reason})
-			mu.Lock()
-			defer mu.Unlock()
-			if closed += n; failed != nil {
-				pending++
-			}
-		})
-	}
-	calls.Wait()
+	var mu sync.Mutex // guards closed
+	pending = callHolders(r.Clients, func(server string, list []string) error {
+		n, failed := b.closeRevoked(ctx, server, revokeCall{list, r.Before, reason})
+		mu.Lock()
+		defer mu.Unlock()
+		closed += n
+		return failed
+	})
 	return r, closed, pending, err
 }
 

@@ -75,7 +75,7 @@ func testSubscriptions(t *testing.T, s store) {
 		t.Error("a client has no lists")
 	}
 	first := s.wantLists(t, "ann", "ann/tablet", "+chat +news", "")
-	if at := time.UnixMilli(first.User[0].At).Sub(begun); at < -time.Minute || at > time.Minute {
+	if at := time.UnixMicro(first.User[0].At).Sub(begun); at < -time.Minute || at > time.Minute {
 		t.Errorf("the entries are from %v after the call", at)
 	}
 

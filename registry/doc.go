@@ -29,7 +29,7 @@
 //	u_revoked                ZSET    users whose tokens were revoked  revokedListTTL after the
 //	                                 or subscriptions changed         last change
 //	                                 lately, by a growing number
-//	u_s_{user}               HASH    <kind><ms> by channel, and       Options.SubscribedTTL, renewed
+//	u_s_{user}               HASH    <kind><us> by channel, and       Options.SubscribedTTL, renewed
 //	                                 :<position>: what the backend    by Subscriptions;
 //	                                 has subscribed the user's        2 MaxSubscriptions fields
 //	                                 clients to

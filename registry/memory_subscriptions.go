@@ -19,7 +19,7 @@ func (m *Memory) Subscribe(_ context.Context, c SubscriptionChange) (Subscriptio
 	defer m.mu.Unlock()
 	key, now := tokensOf{c.User, c.Client}, m.opts.Now()
 	kept := slices.DeleteFunc(m.subscriptionsLocked(key), func(s Subscription) bool { return slices.Contains(c.Channels, s.Channel) })
-	stamp := now.UnixMilli()
+	stamp := now.UnixMicro()
 	for _, s := range m.subscribed[key].entries {
 		stamp = max(stamp, s.At+1)
 	}

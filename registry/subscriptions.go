@@ -31,7 +31,7 @@ const (
 type Subscription struct {
 	Channel string
 	Kind    SubscriptionKind
-	At      int64 // Unix ms, on the store's clock; it grows with each change of the list
+	At      int64 // Unix µs, on the store's clock; it grows with each change of the list
 	After   int64 // the position at which a first subscription begins; -1 for the present
 }
 

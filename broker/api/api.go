@@ -73,6 +73,9 @@ type Cluster interface {
 	// Revoke revokes tokens of a user, and closes the connections that used them. pending is the
 	// number of servers that have not confirmed it in time. They close theirs at their next beat.
 	Revoke(ctx context.Context, v registry.Revocation) (r registry.Revoked, closed, pending int, err error)
+	// Subscribe changes the subscriptions that the backend has made for clients. Servers that have
+	// not confirmed it in time apply it after their next beat.
+	Subscribe(ctx context.Context, c registry.SubscriptionChange) (SubscriptionsChanged, error)
 	// Stats returns the numbers of the live servers. partial is true if a server did not answer; it
 	// is missing then.
 	Stats(ctx context.Context) (list []Stats, partial bool)
@@ -238,6 +241,12 @@ func (a api) endpoints() []endpoint {
 		{pattern: "POST /v1/users/{user}/revoke", scope: ScopeAdmin, handle: a.revokeUser, body: true},
 		{pattern: "POST /v1/clients/{client}/revoke", scope: ScopeAdmin, handle: a.revokeClient, body: true},
 		{pattern: "POST /v1/clients/{user}/{client}/revoke", scope: ScopeAdmin, handle: a.revokeClient, body: true},
+		{pattern: "POST /v1/users/{user}/subscribe", scope: ScopeAdmin, handle: a.subscribe(ofUser), body: true},
+		{pattern: "POST /v1/clients/{client}/subscribe", scope: ScopeAdmin, handle: a.subscribe(ofClient), body: true},
+		{pattern: "POST /v1/clients/{user}/{client}/subscribe", scope: ScopeAdmin, handle: a.subscribe(ofClient), body: true},
+		{pattern: "POST /v1/users/{user}/unsubscribe", scope: ScopeAdmin, handle: a.unsubscribe(ofUser), body: true},
+		{pattern: "POST /v1/clients/{client}/unsubscribe", scope: ScopeAdmin, handle: a.unsubscribe(ofClient), body: true},
+		{pattern: "POST /v1/clients/{user}/{client}/unsubscribe", scope: ScopeAdmin, handle: a.unsubscribe(ofClient), body: true},
 		{pattern: "POST /v1/users/{user}/disconnect", scope: ScopeAdmin, handle: a.disconnectUser},
 		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
 		{pattern: "POST /v1/clients/{user}/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},

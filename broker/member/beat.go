@@ -68,12 +68,9 @@ func (m *Member) beatEnded(err error) {
 	}
 }
 
-// checkRevoked checks the tokens of the users whose tokens were revoked since the last beat: the
-// call to this server may have been lost.
+// checkRevoked checks the tokens and the subscriptions of the users whose tokens were revoked, or
+// whom the backend has subscribed, since the last beat: the call to this server may have been lost.
 func (m *Member) checkRevoked(ctx context.Context) error {
-	if !m.opts.ChecksTokens {
-		return nil
-	}
 	for {
 		users, next, more, err := m.opts.Registry.RevokedSince(ctx, m.revokedSince)
 		if err != nil {

@@ -50,8 +50,6 @@ type Options struct {
 	// has the keys of a name, before the first command is sent after it. Nil means that there are
 	// none.
 	Epoch func(name string) uint64
-	// ChecksTokens is whether a beat reads the users whose tokens were revoked.
-	ChecksTokens bool
 	// Rebinding is called when bindings are compared with the store because of a failure. Nil means no
 	// call.
 	Rebinding func()

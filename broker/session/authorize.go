@@ -31,13 +31,17 @@ func (s *Session) checkSubscribed(channel string) error {
 // Unsubscribe ends the client's subscription to a channel, and the ownership of its fields there.
 // The client receives why. Unsubscribe returns false if the client has no session here.
 func (m *Manager) Unsubscribe(client, channel string, why *wire.Error) bool {
-	return m.onLoop(client, func(s *Session) {
-		sub := s.subs().find(channel)
-		if sub == nil || s.state != open {
-			return
-		}
-		s.endSubscription(sub)
-		s.unsubscribeOwner(channel)
-		s.sendUnsubscribed(channel, why)
-	})
+	return m.onLoop(client, func(s *Session) { s.endFor(channel, why) })
+}
+
+// endFor ends a subscription, if there is one, and the ownership of fields in the channel. The
+// client receives why.
+func (s *Session) endFor(channel string, why *wire.Error) {
+	sub := s.subs().find(channel)
+	if sub == nil || s.state != open {
+		return
+	}
+	s.endSubscription(sub)
+	s.unsubscribeOwner(channel)
+	s.sendUnsubscribed(channel, why)
 }

@@ -5,16 +5,27 @@ import (
 
 	"switchboard/internal/meter"
 	"switchboard/internal/wire"
+	"switchboard/registry"
 )
 
-// backendSubs are the subscriptions that the backend has made for a client, by the claim
-// `subscribe` of its token. The client may subscribe to these channels although the access rules do
-// not allow it, so that it can resume them. Only the session's loop uses it.
+// backendSubs are the subscriptions that the backend has made for a client: by the claim
+// `subscribe` of its token, and by calls, which the store has in lists. The client may subscribe to
+// these channels although the access rules do not allow it, so that it can resume them. Only the
+// session's loop uses it.
 type backendSubs struct {
+	claim    claimedSubs
+	lists    registry.Subscriptions
 	channels []string // all of them; replaced and not changed, since permissions refer to it
 	due      []dueSub // those that did not begin yet, in order
 	retry    []dueSub // those that failed; the next tick makes them due
 	adopted  []string // those to which the client has subscribed by itself on this connection
+	left     []leftChannel
+}
+
+// claimedSubs are the channels that a token names, and when it was issued, Unix ms.
+type claimedSubs struct {
+	channels []string
+	issued   int64
 }
 
 // dueSub is a subscription of the backend that begins when the session is idle.
@@ -23,31 +34,18 @@ type dueSub struct {
 	after   *int64 // nil for now
 }
 
+// leftChannel is a channel from which the backend has unsubscribed the client.
+type leftChannel struct {
+	channel string
+	told    bool // the client knows; otherwise it may still resume its subscription
+}
+
 // backendSubs returns the session's subscriptions of the backend, or nil.
 func (s *Session) backendSubs() *backendSubs {
 	if p := s.profile(); p != nil {
 		return p.backend
 	}
 	return nil
-}
-
-// claimed returns the subscriptions of the backend that follow before when the client's token
-// subscribes it to channels. Those that are new are due. recheck ends those that are gone, unless
-// the access rules allow them.
-func claimed(before *backendSubs, channels []string) *backendSubs {
-	if len(channels) == 0 {
-		return nil
-	}
-	next := &backendSubs{channels: channels}
-	for _, channel := range channels {
-		if before != nil && slices.Contains(before.adopted, channel) {
-			next.adopted = append(next.adopted, channel)
-		}
-		if before == nil || !slices.Contains(before.channels, channel) || before.waits(channel) {
-			next.due = append(next.due, dueSub{channel: channel})
-		}
-	}
-	return next
 }
 
 // waits returns whether the subscription to a channel did not begin yet.
@@ -73,6 +71,7 @@ func (s *Session) subscribeDue() {
 	for s.state == open && !s.busy && s.waiting() == 0 && !s.conn.Backlogged() {
 		b := s.backendSubs()
 		if b == nil || len(b.due) == 0 {
+			s.endListWaits(false)
 			return
 		}
 		next := b.due[0]
@@ -90,7 +89,7 @@ func (s *Session) subscribeFor(due dueSub) {
 		return
 	}
 	if err := s.checkBackendSub(req); err != nil {
-		s.sendUnsubscribed(req.Channel, s.m.refusal(err))
+		s.refuseBackendSub(req.Channel, s.m.refusal(err))
 		return
 	}
 	authorize := s.authorizer(req.Channel)
@@ -130,11 +129,21 @@ func (s *Session) backendSubFailed(due dueSub, why *wire.Error) {
 		s.shard.checkNextTick(s)
 		return
 	}
-	s.sendUnsubscribed(due.channel, why)
+	s.refuseBackendSub(due.channel, why)
 }
 
-// retryBackendSubs makes the subscriptions due that failed.
+// refuseBackendSub sends the client why the backend could not subscribe it to a channel.
+func (s *Session) refuseBackendSub(channel string, why *wire.Error) {
+	s.noteRefused(channel, why)
+	s.sendUnsubscribed(channel, why)
+}
+
+// retryBackendSubs makes the subscriptions due that failed. If the lists could not be read, it reads
+// them again.
 func (s *Session) retryBackendSubs() {
+	if r := s.listRead(); r != nil && r.failed {
+		s.readLists(nil)
+	}
 	if b := s.backendSubs(); b != nil && len(b.retry) > 0 {
 		b.due, b.retry = append(b.due, b.retry...), nil
 		s.subscribeDue()
@@ -144,6 +153,9 @@ func (s *Session) retryBackendSubs() {
 // checkBackendSub checks whether the backend may subscribe the client to a channel now. The
 // authorizer of the channel may still refuse it.
 func (s *Session) checkBackendSub(req wire.Request) error {
+	if b := s.backendSubs(); b == nil || !slices.Contains(b.channels, req.Channel) {
+		return backendUnsubscribed(req.Channel)
+	}
 	if err := s.permissions().checkSubscribe(req); err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ func (b *binder) storeContext() context.Context { return b.deadlines.Context() }
 type bindResult struct {
 	bound   queue.Bound
 	pending *pendingBind
+	lists   registry.Subscriptions
 	err     error
 }
 
@@ -131,7 +132,8 @@ func (b *binder) bindFailed(ctx context.Context, client, server string, failed e
 	b.unconfirmed.add(client, server)
 }
 
-// bindUsers adds bound clients to their users' lists. It unbinds the clients for which that fails.
+// bindUsers adds bound clients to their users' lists, and reads the subscriptions that the backend
+// has made for them. It unbinds the clients for which that fails.
 func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, issued []int64, out []bindResult) {
 	var list []registry.UserBinding
 	var at []int // the index in out of each entry of list
@@ -141,12 +143,17 @@ func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, issued []i
 			list, at = append(list, registry.UserBinding{User: c.User, Binding: ub, Issued: issued[i]}), append(at, i)
 		}
 	}
+	listed := make(map[int]bool)
 	if len(list) > 0 {
 		for k, err := range b.opts.Registry.BindUsers(ctx, list) {
 			out[at[k]].err = err
+			if list[k].Subscribed {
+				listed[at[k]] = true
+			}
 			b.opts.Notify.UserChanged(list[k].User)
 		}
 	}
+	b.readLists(ctx, claims, listed, out)
 	for i, o := range out {
 		if c := claims[i]; o.err != nil && o.pending != nil {
 			b.unbindLater(binding{client: c.Client, generation: o.bound.Generation})

@@ -60,6 +60,7 @@ type connectJob struct {
 	server  string       // the server's id at the time of the bind
 	bound   queue.Bound
 	pending *pendingBind // nil unless the client was bound
+	lists   registry.Subscriptions
 	ready   *hub.Channel // the channel of early, which the job holds until step 9; nil for none
 
 	err error
@@ -127,7 +128,7 @@ func (j *connectJob) openSession() {
 	}
 	s.state = open
 	s.client, s.credential, s.generation = j.client, credential(j.secretHash), j.bound.Generation
-	s.setIdentity(j.identity)
+	s.setIdentity(j.identity, j.lists, max(1, queue.TimeOf(j.bound.PrevGeneration).UnixMilli()))
 	s.inbox.begin(j.bound)
 	if m.clients.add(s) {
 		j.sendConnected()
@@ -144,6 +145,9 @@ func (j *connectJob) openSession() {
 		j.rebinds != m.rebinds.Load() || // Manager.Held has perhaps not seen s
 		j.revocations != m.revocations.Load() { // Manager.Revoke has perhaps not seen s
 		s.shard.renewNow(s)
+	}
+	if m.clients.haveListsChanged(j.pending) {
+		s.readLists(nil)
 	}
 	if j.mustReadInbox(&m.clients) {
 		s.inbox.markDirty(s)

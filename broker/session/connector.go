@@ -143,7 +143,7 @@ func (c *connector) claim(ctx context.Context, jobs []*connectJob) {
 	for i, r := range c.binder.bind(ctx, claims, issued, gone) {
 		j := jobs[i]
 		j.unlock()
-		j.server, j.bound, j.pending, j.err = server, r.bound, r.pending, r.err
+		j.server, j.bound, j.pending, j.lists, j.err = server, r.bound, r.pending, r.lists, r.err
 	}
 }
 

@@ -176,6 +176,8 @@ type slowRegistry struct {
 	open  chan struct{}
 }
 
+func (r *slowRegistry) wrap(reg session.Registry) { r.Registry = reg }
+
 func (r *slowRegistry) HoldClients(ctx context.Context, server string, clients []string) error {
 	r.calls <- struct{}{}
 	<-r.open

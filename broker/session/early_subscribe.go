@@ -62,7 +62,7 @@ func (c *connector) prepareChannels(ctx context.Context, jobs []*connectJob) {
 		}
 		req := &early.request
 		p := newPermissions(c.opts, namespace.Subject{
-			User: j.identity.User, Grants: j.identity.Grants, Subscribed: j.identity.Subscribe,
+			User: j.identity.User, Grants: j.identity.Grants, Subscribed: subscribedChannels(claimedSubs{j.identity.Subscribe, j.identity.Issued}, j.lists),
 		})
 		if p.rules.Allows(p.subject, namespace.Subscribe, req.Channel) && !p.recentOnly(req.Channel, req.After) && c.mayHold(j, early) {
 			requests = append(requests, hub.PrefetchRequest{Name: req.Channel, After: req.After, Read: c.meterOf(early)})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -149,6 +150,7 @@ type harness struct {
 	hub       *hub.Hub
 	snapshots *snapshot.Snapshots
 	serverID  atomic.Pointer[string]
+	ahead     atomic.Int64 // of the stores' clock, ns
 	// hints makes the hub receive hints of the stored messages and changes.
 	hints bool
 	// step changes states. Tests replace it to make the store fail.
@@ -184,18 +186,17 @@ func newHarnessOn(t testing.TB, o session.Options, wrap func(Queue) Queue) *harn
 // no message.
 func newUnconnected(t testing.TB, o session.Options, wrap func(Queue) Queue, requests []wire.Request) *harness {
 	newPool := func() *work.Pool { return work.NewOn(8, func(worker func()) { go worker() }) } // idle workers end at once, as a synctest bubble requires
-	h := &harness{t: t, loop: loop.New(0), pool: cmp.Or(o.Pool, newPool()), methods: newPool(), queue: queue.NewMemory(queue.Options{}, nil), sock: newSocket()}
+	h := &harness{t: t, loop: loop.New(0), pool: cmp.Or(o.Pool, newPool()), methods: newPool(), sock: newSocket()}
+	now := func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) }
+	h.queue = queue.NewMemory(queue.Options{Now: now}, nil)
 	wrapped := wrap(h.queue)
-	h.registry = registry.NewMemory(registry.Options{})
+	h.registry = registry.NewMemory(registry.Options{Now: now})
 	reg, self := h.registry, func() string { return *h.serverID.Load() }
 	h.serverID.Store(new("me"))
 	o.MethodPool = h.methods
-	switch r := o.Registry.(type) {
-	case *slowRegistry:
-		r.Registry = reg
-	case *rebindCounter:
-		r.Registry = reg
-	default:
+	if wrapper, ok := o.Registry.(interface{ wrap(session.Registry) }); ok {
+		wrapper.wrap(reg)
+	} else {
 		o.Registry = reg
 	}
 	o.Loops, o.Pool, o.Queue, o.ServerID = []*loop.Loop{h.loop}, h.pool, wrapped, self

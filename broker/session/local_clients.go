@@ -22,6 +22,7 @@ type localClients struct {
 type pendingBind struct {
 	generation int64 // 0 until the store has bound the client
 	hinted     bool  // the queue may hold messages that the bind did not count
+	lists      bool  // the subscriptions of the backend have perhaps changed since the bind read them
 }
 
 func newLocalClients() localClients {
@@ -96,6 +97,24 @@ func (c *localClients) getForHint(client string) *Session {
 	return c.open.get(client)
 }
 
+// getForLists is get for a caller that has changed the subscriptions of the backend. If a bind is
+// pending, the new session reads them again.
+func (c *localClients) getForLists(client string) *Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.binds[client]; p != nil {
+		p.lists = true
+	}
+	return c.open.get(client)
+}
+
+// haveListsChanged returns whether getForLists was called since beginBind.
+func (c *localClients) haveListsChanged(p *pendingBind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return p.lists
+}
+
 // supersede closes the client's session if its generation is lower than the given one.
 func (c *localClients) supersede(client string, generation int64) {
 	s := c.getForHint(client)
@@ -151,7 +170,7 @@ func (c *localClients) beginBind(client string) *pendingBind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before := c.binds[client]; before != nil {
-		before.hinted = true // the new pendingBind takes the hints from now on
+		before.hinted, before.lists = true, true // the new pendingBind takes the hints from now on
 	}
 	p := new(pendingBind)
 	c.binds[client] = p

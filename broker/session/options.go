@@ -75,6 +75,8 @@ type Registry interface {
 	BindUsers(ctx context.Context, list []registry.UserBinding) []error
 	UsersHave(ctx context.Context, list []registry.UserBinding) ([]bool, error)
 	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	Subscribe(ctx context.Context, c registry.SubscriptionChange) (registry.SubscriptionsChanged, error)
+	Subscriptions(ctx context.Context, list []registry.Subscriber) []registry.SubscriptionsOutcome
 }
 
 // Queue holds the methods of a queue that sessions call.

@@ -7,6 +7,7 @@ import (
 
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
+	"switchboard/registry"
 )
 
 // profile holds the info and the grants of a session's Identity, the subscriptions that the backend
@@ -17,6 +18,7 @@ type profile struct {
 	grants    namespace.Grants
 	publishes map[*namespace.Rule]limit.Bucket // of the namespaces that limit the publish rate
 	backend   *backendSubs                     // nil for none
+	reading   *listRead                        // nil for none
 }
 
 // profile returns the session's profile, or nil.
@@ -28,8 +30,8 @@ func (s *Session) profile() *profile {
 }
 
 // setIdentity applies a verified identity, at connect and after each refresh. The use of publish
-// rates carries over.
-func (s *Session) setIdentity(identity Identity) {
+// rates carries over. lists and since are of a connect, see nextBackendSubs.
+func (s *Session) setIdentity(identity Identity, lists registry.Subscriptions, since int64) {
 	s.expires = 0
 	if s.user() != "" {
 		s.credential.setIssued(identity.Issued)
@@ -39,17 +41,31 @@ func (s *Session) setIdentity(identity Identity) {
 	}
 	s.shard.checkBy(s, s.shard.nextCheck(s, s.m.currentTick.Load(), time.Now().Unix()))
 	next := profile{info: identity.Info, grants: identity.Grants}
-	next.backend = claimed(s.backendSubs(), identity.Subscribe)
 	if before := s.profile(); before != nil {
-		next.publishes = before.publishes
+		next.publishes, next.reading = before.publishes, before.reading
 	}
-	switch {
-	case next.info != nil || !next.grants.Empty() || next.publishes != nil || next.backend != nil:
+	if b := s.backendSubs(); b != nil {
+		lists = b.lists
+	}
+	// Only a call of the backend ends subscriptions here. The lists are those that the session has.
+	next.backend, _ = nextBackendSubs(s.backendSubs(), claimedSubs{identity.Subscribe, identity.Issued}, lists, since)
+	if !next.empty() || s.extra != nil {
 		s.ensureExtra().profile = &next
-	case s.extra != nil:
-		s.extra.profile = nil
-		s.dropEmptyExtra()
+		s.dropEmptyProfile()
 	}
+}
+
+// empty returns whether a session needs no profile.
+func (p *profile) empty() bool {
+	return p.info == nil && p.grants.Empty() && p.publishes == nil && p.backend == nil && p.reading == nil
+}
+
+// dropEmptyProfile drops a profile that the session does not need.
+func (s *Session) dropEmptyProfile() {
+	if p := s.profile(); p != nil && p.empty() {
+		s.extra.profile = nil
+	}
+	s.dropEmptyExtra()
 }
 
 // takePublish takes one message from the publish rate of a channel's namespace.

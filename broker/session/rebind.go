@@ -87,6 +87,7 @@ func (m *Manager) renewJobs(list []Lost) (jobs []*renewJob) {
 		of[i] = slices.DeleteFunc(of[i], func(j *renewJob) bool { return j.session.state != open })
 		for _, j := range of[i] {
 			j.binding, j.proof = binding{client: j.session.client, generation: j.session.generation}, j.session.credential
+			j.subscriber = j.session.subscriber()
 		}
 	})
 	return slices.Concat(of...)

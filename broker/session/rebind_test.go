@@ -19,6 +19,8 @@ type rebindCounter struct {
 	fail        error
 }
 
+func (r *rebindCounter) wrap(reg session.Registry) { r.Registry = reg }
+
 func (r *rebindCounter) HoldClients(ctx context.Context, server string, clients []string) error {
 	r.held += len(clients)
 	return errors.Join(r.fail, r.Registry.HoldClients(ctx, server, clients))

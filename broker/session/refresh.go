@@ -6,6 +6,7 @@ import (
 
 	"switchboard/broker/hook"
 	"switchboard/internal/wire"
+	"switchboard/registry"
 )
 
 // refresh replaces the client's token by a new one of the same user. It ends the subscriptions that
@@ -41,7 +42,7 @@ func (s *Session) refresh(req wire.Request) {
 		case identity.Client != "" && identity.Client != wire.ClientPart(s.client):
 			s.refuse(req.Ref, wire.Errorf(wire.Forbidden, "token: it is of client %s, the connection of %s", identity.Client, s.client))
 		default:
-			s.setIdentity(identity)
+			s.setIdentity(identity, registry.Subscriptions{}, 0)
 			s.send(wire.Event{Type: wire.TypeRefreshed, Ref: req.Ref})
 			s.recheck()
 			s.subscribeDue()

@@ -18,8 +18,12 @@ type renewJob struct {
 	session *Session
 	binding binding
 	proof   credential
-	unlock  func() // releases the per-client lock
-	err     error
+	// subscriber, listed and lists are of the subscriptions that the backend has made.
+	subscriber registry.Subscriber
+	listed     bool // the store has some
+	lists      registry.Subscriptions
+	unlock     func() // releases the per-client lock
+	err        error
 
 	compared bool // only what the store has lost is written, see Lost
 	lost     Lost
@@ -36,7 +40,7 @@ func (sh *shard) renewLater(sessions []*Session, readInbox bool, done func()) {
 	jobs := make([]*renewJob, len(sessions))
 	for i, s := range sessions {
 		s.mustRenew = false
-		jobs[i] = &renewJob{session: s, binding: binding{client: s.client, generation: s.generation}, proof: s.credential}
+		jobs[i] = &renewJob{session: s, binding: binding{client: s.client, generation: s.generation}, proof: s.credential, subscriber: s.subscriber()}
 	}
 	sh.m.opts.Pool.Go(func() {
 		for batch := range slices.Chunk(jobs, maxRenewBatch) {
@@ -149,15 +153,15 @@ func (b *binder) renewUsers(ctx context.Context, server string, jobs []*renewJob
 			}
 		}
 	}
-	if len(users) == 0 {
-		return
-	}
-	for i, err := range b.opts.Registry.BindUsers(ctx, users) {
-		of[i].err = err
-		if of[i].compared {
-			b.opts.Notify.UserChanged(users[i].User) // meanwhile the user seemed to be offline
+	if len(users) > 0 {
+		for i, err := range b.opts.Registry.BindUsers(ctx, users) {
+			of[i].err = err
+			if of[i].compared {
+				b.opts.Notify.UserChanged(users[i].User) // meanwhile the user seemed to be offline
+			}
 		}
 	}
+	b.renewLists(ctx, jobs, users, of)
 }
 
 // renewed handles the result of a renewal on the loop.
@@ -174,7 +178,12 @@ func (s *Session) renewed(j *renewJob, readInbox bool) {
 		s.m.opts.Logger.Warn().Err(err).Msg("binding not renewed; the next tick tries again")
 		s.mustRenew = true
 		s.shard.checkNextTick(s)
-	case readInbox:
-		s.inbox.markDirty(s)
+	default:
+		if !j.lists.Empty() {
+			s.corked(func() { s.applyLists(j.lists) })
+		}
+		if readInbox && s.state == open {
+			s.inbox.markDirty(s)
+		}
 	}
 }

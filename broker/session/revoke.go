@@ -91,9 +91,17 @@ func (m *Manager) Revoke(ctx context.Context, clients []string, before int64, re
 }
 
 // CheckTokens checks in the store the tokens of all sessions of some users, and closes those whose
-// token was revoked.
+// token was revoked. It also applies their subscriptions of the backend. Names for
+// registry.AnonymousClient are those of clients without a user.
 func (m *Manager) CheckTokens(users []string) {
 	m.revocations.Add(1)
+	for _, name := range users {
+		if client, ok := registry.AnonymousClient(name); ok {
+			if s := m.clients.getForLists(client); s != nil {
+				s.shard.loop.Post(func() { s.readLists(nil) })
+			}
+		}
+	}
 	if users = m.clients.known(users); len(users) == 0 {
 		return
 	}

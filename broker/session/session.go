@@ -283,6 +283,7 @@ func (s *Session) end(reason wire.CloseReason) {
 		s.stopWatch(0)
 	}
 	s.endStateUse()
+	s.endListWaits(true)
 	s.extra = nil
 	s.shard.remove(s)
 	s.m.opts.Metrics.Closed(string(reason))

@@ -16,8 +16,13 @@ func (s *Session) subscribe(req wire.Request) {
 		s.watchUser(req, user)
 		return
 	}
+	resumes := req.After != nil && *req.After != 0
 	req.After = s.m.opts.Hub.ResumeCursor(req.After)
-	if err := s.permissions().checkSubscribe(req); err != nil {
+	err := s.permissions().checkSubscribe(req)
+	if err == nil {
+		err = s.rejoin(req.Channel, resumes)
+	}
+	if err != nil {
 		s.refuse(req.Ref, err)
 		return
 	}

@@ -106,6 +106,14 @@ func (s *store) bindUser(ctx context.Context, b registry.UserBinding) error {
 	}, b.User, b.Client, b.Server, b.Generation)
 }
 
+func (s *store) Subscribe(context.Context, registry.SubscriptionChange) (registry.SubscriptionsChanged, error) {
+	panic("sim: the backend subscribes no clients")
+}
+
+func (s *store) Subscriptions(ctx context.Context, list []registry.Subscriber) []registry.SubscriptionsOutcome {
+	return s.w.registry.Subscriptions(ctx, list)
+}
+
 func (s *store) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
 	return errorsOf(concurrently(ctx, list, func(ctx context.Context, b registry.UserBinding) (struct{}, error) {
 		return struct{}{}, s.bindUser(ctx, b)

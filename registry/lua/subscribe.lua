@@ -13,7 +13,7 @@
 -- cost O(entries of the list and clients of the user)
 local call = redis.call
 local time = call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = time[1] * 1000000 + time[2]
 
 local stamp, subscribed = now, 0
 local given = {}
@@ -33,7 +33,7 @@ for channel in pairs(given) do call('HSET', KEYS[1], channel, value) end
 trim(KEYS[1], call('HGETALL', KEYS[1]), tonumber(ARGV[4]))
 call('PEXPIRE', KEYS[1], ARGV[3])
 
-local reply = { now + tonumber(ARGV[3]) }
+local reply = { math.floor(now / 1000) + tonumber(ARGV[3]) }
 if KEYS[2] then
   for _, word in ipairs(call('HGETALL', KEYS[2])) do reply[#reply+1] = word end
 end

@@ -1,7 +1,7 @@
 -- A piece of other scripts: trim bounds a list of subscriptions. entries are its fields and values,
 -- most is the maximum of the channels that are subscribed, and of the other entries. The oldest are
 -- removed. A malformed entry is the oldest.
--- returns a function, and at, which returns the time of a value, Unix ms
+-- returns a function, and at, which returns the time of a value, Unix us
 -- cost O(n log n) if there are too many
 local function at(value) return tonumber(value:match('^[+=-](%d+)') or 0) end
 
