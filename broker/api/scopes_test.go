@@ -26,7 +26,11 @@ func TestScopes(t *testing.T) {
 		"POST /v1/webhooks/dead/{event}/retry": "admin", "DELETE /v1/webhooks/dead/{event}": "admin",
 		"POST /v1/users/{user}/revoke": "admin", "POST /v1/clients/{client}/revoke": "admin",
 		"POST /v1/clients/{user}/{client}/revoke": "admin",
-		"POST /v1/users/{user}/disconnect":        "admin", "POST /v1/clients/{client}/disconnect": "admin",
+		"POST /v1/users/{user}/subscribe":         "admin", "POST /v1/clients/{client}/subscribe": "admin",
+		"POST /v1/clients/{user}/{client}/subscribe": "admin",
+		"POST /v1/users/{user}/unsubscribe":          "admin", "POST /v1/clients/{client}/unsubscribe": "admin",
+		"POST /v1/clients/{user}/{client}/unsubscribe": "admin",
+		"POST /v1/users/{user}/disconnect":             "admin", "POST /v1/clients/{client}/disconnect": "admin",
 		"POST /v1/clients/{user}/{client}/disconnect": "admin",
 	}
 	var asked []string

@@ -173,6 +173,16 @@ func (s *recorder) methods() (list []method) {
 				return c.RevokeClient(ctx, id, r)
 			})
 		}},
+		method{"Client.SubscribeClient", func(c *backend.Client) reflect.Value {
+			return reflect.ValueOf(func(ctx context.Context, sub backend.Subscriptions) (backend.SubscriptionsChanged, error) {
+				return c.SubscribeClient(ctx, id, sub)
+			})
+		}},
+		method{"Client.UnsubscribeClient", func(c *backend.Client) reflect.Value {
+			return reflect.ValueOf(func(ctx context.Context) (backend.SubscriptionsChanged, error) {
+				return c.UnsubscribeClient(ctx, id, "news")
+			})
+		}},
 		method{"Client.DisconnectClient", func(c *backend.Client) reflect.Value {
 			return reflect.ValueOf(func(ctx context.Context) (int, error) { return c.DisconnectClient(ctx, id) })
 		}})

@@ -46,6 +46,12 @@ var repeats = []repeatRule{
 	{"POST", "/v1/holds/*/sales", []string{"id", "key"}, nil},
 	{"POST", "/v1/rooms/*/start", nil, nil},
 	{"POST", "/v1/boards/*/scores", []string{"key", "operation"}, nil},
+	{"POST", "/v1/clients/*/subscribe", nil, nil},
+	{"POST", "/v1/users/*/subscribe", nil, nil},
+	{"POST", "/v1/clients/*/*/subscribe", nil, nil},
 	{"DELETE", "/v1/avatars/*/scene", nil, nil},
 	{"POST", "/v1/accounts/*/unlock", nil, nil},
+	{"POST", "/v1/clients/*/unsubscribe", nil, nil},
+	{"POST", "/v1/users/*/unsubscribe", nil, nil},
+	{"POST", "/v1/clients/*/*/unsubscribe", nil, nil},
 }

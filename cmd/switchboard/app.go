@@ -107,7 +107,8 @@ func (a *app) addCommands(root *cobra.Command) {
 		}
 	}
 	add(groupRun, a.serveCommand(), a.janitorCommand())
-	add(groupTalk, a.pushCommand(), a.tailCommand(), a.clientCommand(), a.requestsCommand(), a.eraseCommand(), a.disconnectCommand())
+	add(groupTalk, a.pushCommand(), a.tailCommand(), a.clientCommand(), a.requestsCommand(), a.eraseCommand(),
+		a.subscribeCommand(), a.unsubscribeCommand(), a.disconnectCommand())
 	add(groupLook, a.doctorCommand(), a.topCommand(), a.whoCommand(), a.channelsCommand(), a.historyCommand(), a.queueCommand(), a.serversCommand(), a.selfCommand(), a.stateCommand(), a.webhooksCommand())
 	add(groupKit, a.roomCommand(), a.holdCommand(), a.boardCommand(), a.accountCommand(), a.sceneCommand(), a.userCommand())
 	add(groupOther, a.keyCommand(), a.tokenCommand(), a.profileCommand(), a.checkCommand(), a.loadCommand())

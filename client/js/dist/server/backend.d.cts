@@ -1,6 +1,6 @@
 import { type ApiOptions, type Call } from "../api.cjs";
 import type { Json, JsonInput } from "../wire.cjs";
-import type { ChannelInfo, ClientInfo, FieldPage, Erase, Erased, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, UserBudget, UserInfo } from "./answers.cjs";
+import type { ChannelInfo, ClientInfo, FieldPage, Erase, Erased, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, SubscriptionsChanged, UserBudget, UserInfo } from "./answers.cjs";
 import { Kit } from "./kit.cjs";
 import type { CheckQuery, DeadLetter, HealthReport, QueuePage, Rights, SelfInfo, ServerStats, WebhooksInfo } from "./operator.cjs";
 import type { Push, PushAnswer, PushError } from "./push.cjs";
@@ -98,6 +98,22 @@ export declare class Backend {
     revokeUser(user: string, options?: RevokeOptions): Promise<Revoked>;
     /** Like revokeUser, for one client of the user, by its full id. */
     revokeClient(client: string, options?: RevokeOptions): Promise<Revoked>;
+    /**
+     * Subscribes all clients of a user to channels, also those that connect later. With `after`, the
+     * first subscription of each client begins after this message of one channel, or with 0 at the
+     * oldest one that is kept. The key needs the scope admin.
+     */
+    subscribeUser(user: string, channels: string[], options?: {
+        after?: number;
+    }): Promise<SubscriptionsChanged>;
+    /** Like subscribeUser, for one client, by its full id. */
+    subscribeClient(client: string, channels: string[], options?: {
+        after?: number;
+    }): Promise<SubscriptionsChanged>;
+    /** Ends subscriptions of all clients of a user, also of those that are away. */
+    unsubscribeUser(user: string, channels: string[]): Promise<SubscriptionsChanged>;
+    /** Like unsubscribeUser, for one client, by its full id. */
+    unsubscribeClient(client: string, channels: string[]): Promise<SubscriptionsChanged>;
     /** How many objects a user has, and may have. Kinds that the broker does not have are missing. */
     budget(user: string): Promise<UserBudget>;
     /**

@@ -3,7 +3,7 @@
  */
 export { Backend } from "./backend.cjs";
 export type { BackendOptions, CallOptions } from "./backend.cjs";
-export type { ChannelInfo, ClientInfo, Erase, Erased, FieldPage, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, StoredMessage, UserBudget, UserInfo, UserClient, } from "./answers.cjs";
+export type { ChannelInfo, ClientInfo, Erase, Erased, FieldPage, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, StoredMessage, SubscriptionsChanged, UserBudget, UserInfo, UserClient, } from "./answers.cjs";
 export type { Allowed, CheckQuery, DeadLetter, Duration, Finding, HealthReport, QueuePage, Rights, Scope, SelfInfo, ServerStats, WebhooksInfo, } from "./operator.cjs";
 export { ApiError } from "../api.cjs";
 export { SwitchboardError } from "../errors.cjs";

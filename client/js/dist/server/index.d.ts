@@ -3,7 +3,7 @@
  */
 export { Backend } from "./backend.js";
 export type { BackendOptions, CallOptions } from "./backend.js";
-export type { ChannelInfo, ClientInfo, Erase, Erased, FieldPage, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, StoredMessage, UserBudget, UserInfo, UserClient, } from "./answers.js";
+export type { ChannelInfo, ClientInfo, Erase, Erased, FieldPage, HistoryPage, PresencePage, Revoked, RevokeOptions, ServerInfo, StoredFields, StoredMessage, SubscriptionsChanged, UserBudget, UserInfo, UserClient, } from "./answers.js";
 export type { Allowed, CheckQuery, DeadLetter, Duration, Finding, HealthReport, QueuePage, Rights, Scope, SelfInfo, ServerStats, WebhooksInfo, } from "./operator.js";
 export { ApiError } from "../api.js";
 export { SwitchboardError } from "../errors.js";

@@ -396,8 +396,14 @@ var repeats = [
   ["POST", "/v1/holds/*/sales", ["id", "key"], []],
   ["POST", "/v1/rooms/*/start", [], []],
   ["POST", "/v1/boards/*/scores", ["key", "operation"], []],
+  ["POST", "/v1/clients/*/subscribe", [], []],
+  ["POST", "/v1/users/*/subscribe", [], []],
+  ["POST", "/v1/clients/*/*/subscribe", [], []],
   ["DELETE", "/v1/avatars/*/scene", [], []],
-  ["POST", "/v1/accounts/*/unlock", [], []]
+  ["POST", "/v1/accounts/*/unlock", [], []],
+  ["POST", "/v1/clients/*/unsubscribe", [], []],
+  ["POST", "/v1/users/*/unsubscribe", [], []],
+  ["POST", "/v1/clients/*/*/unsubscribe", [], []]
 ];
 
 // src/server/backend.ts
@@ -480,6 +486,26 @@ var Backend = class {
   /** Like revokeUser, for one client of the user, by its full id. */
   revokeClient(client, options = {}) {
     return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/revoke`, revocation(options));
+  }
+  /**
+   * Subscribes all clients of a user to channels, also those that connect later. With `after`, the
+   * first subscription of each client begins after this message of one channel, or with 0 at the
+   * oldest one that is kept. The key needs the scope admin.
+   */
+  subscribeUser(user, channels, options = {}) {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/subscribe`, { body: { channels, ...options } });
+  }
+  /** Like subscribeUser, for one client, by its full id. */
+  subscribeClient(client, channels, options = {}) {
+    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/subscribe`, { body: { channels, ...options } });
+  }
+  /** Ends subscriptions of all clients of a user, also of those that are away. */
+  unsubscribeUser(user, channels) {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/unsubscribe`, { body: { channels } });
+  }
+  /** Like unsubscribeUser, for one client, by its full id. */
+  unsubscribeClient(client, channels) {
+    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/unsubscribe`, { body: { channels } });
   }
   /** How many objects a user has, and may have. Kinds that the broker does not have are missing. */
   budget(user) {

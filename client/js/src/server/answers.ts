@@ -100,6 +100,18 @@ export interface Revoked {
   pending?: number;
 }
 
+/** The answer to a call that subscribes or unsubscribes clients. */
+export interface SubscriptionsChanged {
+  /** The connected clients that have applied it. */
+  clients: number;
+  /** What connected clients could not be subscribed to. */
+  refused: { client: string; channel: string; code: string; message: string }[];
+  /** Servers that did not answer in time. They apply it after their next beat. */
+  pending?: number;
+  /** When the store forgets it, unless a client renews it, in ms since 1970. */
+  until: number;
+}
+
 /** How many objects a user has made as a client, and may make, by kind: rooms, boards and avatars. */
 export interface UserBudget {
   user: string;

@@ -14,6 +14,7 @@ import type {
   RevokeOptions,
   ServerInfo,
   StoredFields,
+  SubscriptionsChanged,
   UserBudget,
   UserInfo,
 } from "./answers.js";
@@ -158,6 +159,30 @@ export class Backend {
   /** Like revokeUser, for one client of the user, by its full id. */
   revokeClient(client: string, options: RevokeOptions = {}): Promise<Revoked> {
     return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/revoke`, revocation(options));
+  }
+
+  /**
+   * Subscribes all clients of a user to channels, also those that connect later. With `after`, the
+   * first subscription of each client begins after this message of one channel, or with 0 at the
+   * oldest one that is kept. The key needs the scope admin.
+   */
+  subscribeUser(user: string, channels: string[], options: { after?: number } = {}): Promise<SubscriptionsChanged> {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/subscribe`, { body: { channels, ...options } });
+  }
+
+  /** Like subscribeUser, for one client, by its full id. */
+  subscribeClient(client: string, channels: string[], options: { after?: number } = {}): Promise<SubscriptionsChanged> {
+    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/subscribe`, { body: { channels, ...options } });
+  }
+
+  /** Ends subscriptions of all clients of a user, also of those that are away. */
+  unsubscribeUser(user: string, channels: string[]): Promise<SubscriptionsChanged> {
+    return this.call("POST", `/v1/users/${encodeURIComponent(user)}/unsubscribe`, { body: { channels } });
+  }
+
+  /** Like unsubscribeUser, for one client, by its full id. */
+  unsubscribeClient(client: string, channels: string[]): Promise<SubscriptionsChanged> {
+    return this.call("POST", `/v1/clients/${encodeURIComponent(client)}/unsubscribe`, { body: { channels } });
   }
 
   /** How many objects a user has, and may have. Kinds that the broker does not have are missing. */

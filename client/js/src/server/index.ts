@@ -16,6 +16,7 @@ export type {
   ServerInfo,
   StoredFields,
   StoredMessage,
+  SubscriptionsChanged,
   UserBudget,
   UserInfo,
   UserClient,

@@ -47,6 +47,12 @@ export const repeats: readonly (readonly [string, string, readonly string[], rea
   ["POST", "/v1/holds/*/sales", ["id", "key"], []],
   ["POST", "/v1/rooms/*/start", [], []],
   ["POST", "/v1/boards/*/scores", ["key", "operation"], []],
+  ["POST", "/v1/clients/*/subscribe", [], []],
+  ["POST", "/v1/users/*/subscribe", [], []],
+  ["POST", "/v1/clients/*/*/subscribe", [], []],
   ["DELETE", "/v1/avatars/*/scene", [], []],
   ["POST", "/v1/accounts/*/unlock", [], []],
+  ["POST", "/v1/clients/*/unsubscribe", [], []],
+  ["POST", "/v1/users/*/unsubscribe", [], []],
+  ["POST", "/v1/clients/*/*/unsubscribe", [], []],
 ];
