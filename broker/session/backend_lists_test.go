@@ -17,7 +17,7 @@ import (
 )
 
 // call stores a change for alice's phone, or with the client "" for all of hers, and has the
-// session apply it. It returns what the backend is told.
+// session apply it. It returns the results of ListsChanged.
 func (h *harness) call(kind registry.SubscriptionKind, client string, after int64, channels ...string) string {
 	h.t.Helper()
 	h.storeChange(kind, client, after, channels...)

@@ -138,8 +138,8 @@ func (s *Session) refuseBackendSub(channel string, why *wire.Error) {
 	s.sendUnsubscribed(channel, why)
 }
 
-// retryBackendSubs makes the subscriptions due that failed. If the lists could not be read, it reads
-// them again.
+// retryBackendSubs makes the subscriptions due that failed. It reads the lists again if that
+// failed.
 func (s *Session) retryBackendSubs() {
 	if r := s.listRead(); r != nil && r.failed {
 		s.readLists(nil)

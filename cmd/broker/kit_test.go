@@ -47,6 +47,9 @@ func TestKitOverRedis(t *testing.T) {
 		{"PUT", "/v1/holds/show", `{"capacity":9}`, "/v1/holds/show", `"free":9`},
 		{"POST", "/v1/boards/arena/scores", `{"player":"amy","score":5}`, "/v1/boards/arena", `"count":1`},
 		{"PUT", "/v1/sessions/amy", `{"room":"7"}`, "/v1/sessions/amy", `"data":{"room":"7"}`},
+		{"POST", "/v1/users/amy/subscribe", `{"channels":["team:7"]}`, "/v1/users/amy", `"user":"amy"`},
+		{"POST", "/v1/clients/amy%2Fphone/subscribe", `{"channels":["team:7"]}`, "/v1/users/amy", `"user":"amy"`},
+		{"POST", "/v1/clients/tab-1/unsubscribe", `{"channels":["team:7"]}`, "/v1/users/amy", `"user":"amy"`},
 		{"POST", "/v1/accounts", `{"name":"amy","password":"correct horse"}`, "/v1/accounts", `"total":1`},
 	} {
 		if got := send(t, call.method, a+call.path, call.body); !strings.HasPrefix(got, "200 ") {

@@ -52,6 +52,8 @@ var Table = []Row{
 	leases,
 	{whole(`u_revoked`), "zset", TTL},
 	{whole(`u_r_\{.+\}(:.+)?`), "string", TTL},
+	{whole(`u_s_\{.+\}(:.+)?`), "hash", TTL},
+	{whole(`c_s_\{.+\}`), "hash", TTL},
 	{whole(`u_\{.+\}`), "hash", TTL},
 	{whole(`sb_\{.+\}`), "hash", TTL},
 	{whole(`sb_a_\{.+\}`), "hash", TTL},

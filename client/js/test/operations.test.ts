@@ -56,6 +56,16 @@ const calls: Omit<Calls<Backend>, "call"> = {
     ["c", { before: new Date(), durable: true }],
     ["u/c", { before: new Date(), durable: true }],
   ],
+  subscribeUser: [["u", ["c"], { after: 0 }]],
+  subscribeClient: [
+    ["c", ["c"], { after: 0 }],
+    ["u/c", ["c"], { after: 0 }],
+  ],
+  unsubscribeUser: [["u", ["c"]]],
+  unsubscribeClient: [
+    ["c", ["c"]],
+    ["u/c", ["c"]],
+  ],
   disconnectUser: [["u"]],
   disconnectClient: [["c"], ["u/c"]],
   servers: [[]],
