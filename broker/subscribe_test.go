@@ -16,6 +16,7 @@ import (
 	"switchboard/broker/namespace"
 	"switchboard/internal/await"
 	"switchboard/internal/redistest"
+	"switchboard/internal/slots"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -193,7 +194,7 @@ func TestLostSubscription(t *testing.T) {
 func TestSubscriptionSurvivesLoss(t *testing.T) {
 	rdb := shared.Client(t)
 	s, prefix := redisStore(t, rdb, testBeat)
-	failedOver := make(chan struct{})
+	failedOver := make(chan slots.Set)
 	i := start(t, s, func(o *broker.Options) {
 		onlyByBackend(t)(o)
 		o.Store.Changed = failedOver
@@ -212,7 +213,7 @@ func TestSubscriptionSurvivesLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	failedOver <- struct{}{}
+	failedOver <- slots.All()
 	await.True(t, "the lists are restored", func() bool { return rdb.Exists(t.Context(), keys...).Val() == 2 })
 	p.expect(object{"type": "subscribed", "channel": "team:7"})
 	p.expect(object{"type": "subscribed", "channel": "team:8"})
