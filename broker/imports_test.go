@@ -83,7 +83,7 @@ var mayImport = map[string][]string{
 	"broker/hub":            {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
 	"broker/snapshot":       {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/hub", "broker/work"},
 	"broker/hook":           {"internal/payload", "internal/backend", "internal/wire", "webhook"}, // it signs like webhooks
-	"broker/session":        {"internal/meter", "internal/payload", "internal/slots", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
+	"broker/session":        {"internal/meter", "internal/payload", "internal/slots", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/notes", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
 	"broker/notes":          {"internal/note", "internal/redispipe", "internal/slots"},
 	"broker/peer":           {"registry", "broker/auth"},
 	"broker/delivery":       {"internal/slots", "internal/state", "queue", "registry", "broker/notes", "broker/peer"},
@@ -94,7 +94,7 @@ var mayImport = map[string][]string{
 	"broker/health":         {"registry", "janitor/heartbeat"},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
 	"broker/member":         {"internal/slots", "internal/wire", "registry", "broker/delivery", "broker/hub", "broker/peer", "broker/presence", "broker/session"},
-	"broker/presence":       {"internal/meter", "internal/slots", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
+	"broker/presence":       {"internal/meter", "internal/slots", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/notes", "broker/peer", "broker/work"},
 }
 
 // TestImports parses the sources, since the test cache would hide the result of `go list`.

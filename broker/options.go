@@ -18,6 +18,7 @@ import (
 	"switchboard/broker/health"
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
+	"switchboard/broker/notes"
 	"switchboard/internal/certfile"
 	"switchboard/internal/slots"
 	"switchboard/janitor/heartbeat"
@@ -105,6 +106,9 @@ type StoreOptions struct {
 	// that the number never changes. Without Shared, nil means that the store loses nothing while this
 	// process lives.
 	Epoch func(name string) uint64
+	// Notes writes into the store what this server is about to change there. Its Pipe is that of
+	// Registry and Queue. Nil means none.
+	Notes *notes.Journal
 	// SetAckDeadline records a push with notify_after: if no client acknowledges the message in time,
 	// the backend receives an event. Zero means that such pushes are refused.
 	SetAckDeadline func(ctx context.Context, d delivery.AckDeadline) error

@@ -15,6 +15,7 @@ import (
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
+	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
@@ -70,7 +71,7 @@ func (b *Broker) proxyHeaders(networks []netip.Prefix) transport.ProxyHeaders {
 func (b *Broker) newLinks() *peer.Links {
 	o := b.opts
 	secret, _ := auth.NewPeerSecret(o.Links.Secret) // Validate has checked it
-	links := peer.New(peer.Options{
+	options := peer.Options{
 		TLS: b.linkTLS(), Self: b.ID, Secret: secret,
 		LastActive: b.lastActive,
 		Handle:     b.member.Hint, Fault: peer.Fault(o.Links.HintFault), Logger: o.Logger,
@@ -78,9 +79,21 @@ func (b *Broker) newLinks() *peer.Links {
 		Metrics: peer.Metrics{
 			Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),
 		},
-	})
+	}
+	if w := b.notes(); w != nil {
+		options.Settled = w.Settled
+	}
+	links := peer.New(options)
 	b.handleCalls(links)
 	return links
+}
+
+// notes returns the notes of this server, nil for none.
+func (b *Broker) notes() *notes.Writer {
+	if b.opts.Store.Notes == nil {
+		return nil
+	}
+	return b.opts.Store.Notes.Writer
 }
 
 func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
@@ -102,7 +115,7 @@ func (b *Broker) newPusher() *delivery.Pusher {
 		Local: b.member.Hint, Remote: b.member.Send, Appended: b.hub.Appended, Stored: b.metrics.store,
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
 		Lost:      b.member.Rebind,
-		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone,
+		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone, Notes: b.notes(),
 	})
 }
 
@@ -113,7 +126,7 @@ func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 		Members:    func(channel string) []registry.Member { return b.sessions.Members(channel) },
 		Uncertain:  b.member.UncertainChannel,
 		AliasField: b.access.aliasField, Fields: b.readTexts,
-		LargeChannel: b.opts.Limits.LargeChannel, Logger: b.log,
+		LargeChannel: b.opts.Limits.LargeChannel, Notes: b.notes(), Logger: b.log,
 	})
 }
 
@@ -122,6 +135,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, DurablePool: b.durablePool, Loops: loops, Registry: o.Store.Registry, Queue: o.Store.Queue,
 		ServerID: b.ID, Publish: b.publish, StepStates: b.pusher.StepStates, Snapshots: b.states, Presence: b.presence,
+		Notes:  b.notes(),
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
 		Hooks:  b.hooks.forSessions(), Authorizer: b.authorizer(), Methods: b.methods(), MethodPool: b.methodPool,
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},

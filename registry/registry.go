@@ -38,6 +38,9 @@ type Server struct {
 	// Can names the features of the server, which Join and Renew write: "changes" if it is in the
 	// list that Renew returns. Empty for a server of a version without that list.
 	Can string
+	// Notes lists the keys of the server's notes, see broker/notes. Empty for a server without notes.
+	// Only Renew has it.
+	Notes string
 }
 
 // features is the Can of all servers of this version.
@@ -67,14 +70,17 @@ type about struct {
 	Started  int64  `json:"started_at"` // Unix ms
 	Watching bool   `json:"watching,omitempty"`
 	Can      string `json:"can"`
+	Notes    string `json:"notes,omitempty"`
 }
 
 func aboutOf(s Server) about {
-	return about{Host: s.Host, Version: s.Version, Started: s.StartedAt.UnixMilli(), Watching: s.Watching > 0, Can: features}
+	return about{
+		Host: s.Host, Version: s.Version, Started: s.StartedAt.UnixMilli(), Watching: s.Watching > 0, Can: features, Notes: s.Notes,
+	}
 }
 
 func (a about) server(id string) Server {
-	s := Server{ID: id, Host: a.Host, Version: a.Version, StartedAt: time.UnixMilli(a.Started).UTC(), Can: a.Can}
+	s := Server{ID: id, Host: a.Host, Version: a.Version, StartedAt: time.UnixMilli(a.Started).UTC(), Can: a.Can, Notes: a.Notes}
 	if a.Watching {
 		s.Watching = 1
 	}

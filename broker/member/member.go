@@ -50,6 +50,8 @@ type Options struct {
 	// has the keys of a name, before the first command is sent after it. Nil means that there are
 	// none.
 	Epoch func(name string) uint64
+	// Notes are called with Server.Notes after each renewal of the lease. Nil means no call.
+	Notes func(ctx context.Context, listed string) error
 	// Rebinding is called when bindings are compared with the store because of a failure. Nil means no
 	// call.
 	Rebinding func()
@@ -163,6 +165,11 @@ func (m *Member) renew(ctx context.Context) (formerID string, err error) {
 		m.opts.Logger.Info().Str("server", id).Str("host", m.opts.Describe(id).Host).Msg("joined")
 	}
 	m.leaseStart.Store(began.Nanoseconds())
+	if m.opts.Notes != nil {
+		if err := m.opts.Notes(ctx, m.known.notes); err != nil {
+			m.opts.Log.Warn().Err(err).Msg("the notes of this server are not complete; the next beat tries again")
+		}
+	}
 	return formerID, m.refresh(ctx, changes)
 }
 

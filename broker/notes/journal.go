@@ -178,7 +178,9 @@ func removeEntries(ctx context.Context, key string, upTo uint64) redis.Cmder {
 // Describe returns the text for the lease of this server, which lists the keys of its notes. The
 // first call decides the name in the keys: a process that takes a new id keeps them. It sends no
 // command.
-func (j *Journal) Describe(ctx context.Context, server string) string {
+func (j *Journal) Describe(server string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), j.timeout)
+	defer cancel()
 	tags, err := j.wantedTags(ctx)
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -193,7 +193,7 @@ func TestTrimInStore(t *testing.T) {
 // TestNewID checks that a process keeps its keys and numbers under a new id.
 func TestNewID(t *testing.T) {
 	w := newWorld(t, single.Client(t))
-	if text := w.journal.Describe(t.Context(), "other"); text != w.listed || text != "0:server" {
+	if text := w.journal.Describe("other"); text != w.listed || text != "0:server" {
 		t.Errorf("%q, then %q", w.listed, text)
 	}
 }

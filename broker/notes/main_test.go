@@ -91,7 +91,7 @@ func newWorld(t *testing.T, client redis.UniversalClient, options ...func(*redis
 // beat is a beat of the server.
 func (w *world) beat() {
 	w.Helper()
-	w.listed = w.journal.Describe(w.Context(), "server")
+	w.listed = w.journal.Describe("server")
 	ok(w.T, w.journal.Beat(w.Context(), w.listed))
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"switchboard/broker/notes"
 	"switchboard/broker/work"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -63,7 +64,7 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim, issued []int64,
 	waiting := make([]int, 0, len(claims)) // indexes of the claims without a result
 	for i, client := range clients {
 		if refused != nil && refused[i] != nil {
-			b.unconfirmed.add(client, server)
+			b.unconfirmed.add(client, server, notes.Span{})
 			out[i].err = refused[i]
 			continue
 		}
@@ -76,7 +77,7 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim, issued []int64,
 				return false
 			}
 			b.clients.endBind(clients[i], out[i].pending)
-			b.unconfirmed.add(clients[i], server) // its entry in s_c_ is to be removed
+			b.unconfirmed.add(clients[i], server, notes.Span{}) // its entry in s_c_ is to be removed
 			out[i] = bindResult{err: errClientGone}
 			return true
 		})
@@ -98,6 +99,8 @@ func (b *binder) bindWaiting(ctx context.Context, claims []queue.Claim, waiting 
 			list[k] = claims[i]
 		}
 	}
+	span := b.opts.Notes.Open()
+	defer span.Close()
 	for k, o := range b.opts.Queue.BindClients(ctx, list) {
 		i := waiting[k]
 		switch c := &claims[i]; {
@@ -109,7 +112,7 @@ func (b *binder) bindWaiting(ctx context.Context, claims []queue.Claim, waiting 
 			late = append(late, i)
 		default:
 			b.clients.endBind(c.Client, out[i].pending)
-			b.bindFailed(ctx, c.Client, c.Server, o.Err)
+			b.bindFailed(ctx, c.Client, c.Server, span, o.Err)
 			out[i] = bindResult{bound: o.Value, err: o.Err}
 		}
 	}
@@ -118,8 +121,8 @@ func (b *binder) bindWaiting(ctx context.Context, claims []queue.Claim, waiting 
 
 // bindFailed cleans up after a failed bind. If the secret was refused, nothing was bound: the entry
 // in s_c_ is removed, unless the store has the client bound to this server. After any other
-// error the bind is unconfirmed.
-func (b *binder) bindFailed(ctx context.Context, client, server string, failed error) {
+// error the bind is unconfirmed. span is that of the bind.
+func (b *binder) bindFailed(ctx context.Context, client, server string, span notes.Span, failed error) {
 	if errors.Is(failed, queue.ErrSecret) {
 		here, err := b.holds(ctx, client)
 		if err == nil && !here {
@@ -129,7 +132,7 @@ func (b *binder) bindFailed(ctx context.Context, client, server string, failed e
 			return
 		}
 	}
-	b.unconfirmed.add(client, server)
+	b.unconfirmed.add(client, server, span.Again())
 }
 
 // bindUsers adds bound clients to their users' lists, and reads the subscriptions that the backend
@@ -145,6 +148,8 @@ func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, issued []i
 	}
 	listed := make(map[int]bool)
 	if len(list) > 0 {
+		span := b.opts.Notes.Open()
+		defer span.Close()
 		for k, err := range b.opts.Registry.BindUsers(ctx, list) {
 			out[at[k]].err = err
 			if list[k].Subscribed {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"switchboard/broker/notes"
 	"switchboard/queue"
 )
 
@@ -36,8 +37,9 @@ type boundClient struct{ client, server string }
 
 // bindState is the state of a failed bind.
 type bindState struct {
-	ends     time.Time // when the store no longer executes it
-	resolved bool      // only its end is awaited
+	ends     time.Time  // when the store no longer executes it
+	resolved bool       // only its end is awaited
+	span     notes.Span // of the bind
 }
 
 // unconfirmedBind is one failed bind.
@@ -50,9 +52,9 @@ func (u unconfirmedBind) compare(other unconfirmedBind) int {
 	return cmp.Or(strings.Compare(u.client, other.client), strings.Compare(u.server, other.server))
 }
 
-// add remembers a bind that has failed now.
-func (l *unconfirmedBinds) add(client, server string) {
-	l.put(unconfirmedBind{boundClient{client, server}, bindState{ends: time.Now().Add(lateBindEnds)}})
+// add remembers a bind that has failed now, and closes its span when it forgets it.
+func (l *unconfirmedBinds) add(client, server string, span notes.Span) {
+	l.put(unconfirmedBind{boundClient{client, server}, bindState{ends: time.Now().Add(lateBindEnds), span: span}})
 }
 
 // put remembers a bind, unless a later one of the client is remembered.
@@ -62,9 +64,12 @@ func (l *unconfirmedBinds) put(u unconfirmedBind) {
 	if l.list == nil {
 		l.list = make(map[boundClient]bindState)
 	}
-	if later, found := l.list[u.boundClient]; found && later.ends.After(u.ends) || !found && len(l.list) >= maxUnconfirmed {
+	later, found := l.list[u.boundClient]
+	if found && later.ends.After(u.ends) || !found && len(l.list) >= maxUnconfirmed {
+		u.span.Close()
 		return
 	}
+	later.span.Close() // the note of the later bind has the same name
 	l.list[u.boundClient] = u.bindState
 }
 
@@ -101,6 +106,8 @@ func (b *binder) resolveUnconfirmed() {
 			}
 			if u.resolved = err == nil; !u.resolved || !final {
 				b.unconfirmed.put(u)
+			} else {
+				u.span.Close()
 			}
 		})
 	}
