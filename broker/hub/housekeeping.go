@@ -28,16 +28,6 @@ func (h *Hub) MarkAllDirty() {
 	}
 }
 
-// MarkStatesDirty makes every channel with state subscribers read the store again, because an entry
-// may have been stored without a hint.
-func (h *Hub) MarkStatesDirty() {
-	for _, c := range h.allChannels() {
-		if c.filters.Load() != nil {
-			c.MarkDirty()
-		}
-	}
-}
-
 // Tick does the housekeeping; call it about once a second. It repeats reads that failed, unbinds
 // unused channels, frees idle tails and retries subscribers that lag. Its cost does not depend on
 // the number of idle channels.

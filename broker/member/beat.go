@@ -38,6 +38,7 @@ func (m *Member) Beat(runCtx context.Context) {
 	case joined && renewed && time.Since(m.started)-time.Duration(start) >= m.lease:
 		m.Rebind() // the lease had ended: another server may have begun to clean up
 	}
+	m.compareStates(runCtx)
 	if err == nil {
 		err = m.checkRevoked(ctx)
 	}

@@ -1,10 +1,6 @@
 package member
 
 import (
-	"context"
-	"sync"
-	"time"
-
 	"switchboard/broker/peer"
 	"switchboard/registry"
 )
@@ -13,6 +9,9 @@ import (
 type Links interface {
 	Send(server string, h peer.Hint)
 	Doubts() []peer.Doubt // servers whose hints may have been lost since the last call
+	// Unlisted returns the last doubt about a server that the store no longer lists. doubted is false
+	// if none of its hints can be missing.
+	Unlisted(server string) (d peer.Doubt, doubted bool)
 	SetServers(servers []registry.Server)
 }
 
@@ -76,27 +75,4 @@ func (m *Member) UserChanged(user string) {
 			m.Send(id, peer.Hint{Kind: peer.User, Name: user})
 		}
 	}
-}
-
-// Sweep compares all queues and views with the store if hints may have been lost since the last
-// call, and reads those that differ. It returns when everything is compared, and reports whether it
-// did so. At most one Sweep compares at a time.
-func (m *Member) Sweep(ctx context.Context) bool {
-	p := &m.parts
-	if p.Links == nil || len(p.Links.Doubts()) == 0 {
-		return false
-	}
-	m.comparing <- struct{}{}
-	defer func() { <-m.comparing }()
-	var parts sync.WaitGroup
-	for _, compare := range []func(context.Context, time.Duration) error{p.Hub.Compare, p.Sessions.Compare} {
-		parts.Go(func() {
-			if err := compare(ctx, m.opts.Pace); err != nil {
-				m.opts.Log.Warn().Err(err).Msg("not everything could be compared with the store; the rest is compared again")
-			}
-		})
-	}
-	p.Presence.MarkAllDirty()
-	parts.Wait()
-	return true
 }

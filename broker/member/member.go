@@ -95,14 +95,21 @@ type Member struct {
 
 	numbers numbers
 
-	comparing  chan struct{} // one slot, held during a Sweep
+	doubts doubts
+	// statesEnded is whether a janitor may have ended fields since the last comparison of the channels
+	// with states.
+	statesEnded atomic.Bool
+
 	work       worklist
-	background sync.WaitGroup // rebinds
+	background sync.WaitGroup // rebinds and comparisons of states
 }
 
 // New returns a Member that has not joined. It needs its parts, see Attach, before the first beat.
 func New(opts Options) *Member {
-	m := &Member{opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), known: newKnown(), work: newWorklist(), comparing: make(chan struct{}, 1)}
+	m := &Member{
+		opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), known: newKnown(), work: newWorklist(),
+		doubts: doubts{sweeping: make(chan struct{}, 1)},
+	}
 	id := opts.NewID()
 	m.id.Store(&id)
 	m.live.Store(&map[string]registry.Server{})
@@ -203,23 +210,22 @@ func (m *Member) refresh(ctx context.Context, c registry.Changes) error {
 	m.known.apply(c)
 	unlisted, err := m.known.readListed(ctx, m.opts.Registry, m.ID(), c.Listed)
 	// Also with an error: the notification is not seen again.
-	if m.statesEnded(c.StatesChanged, unlisted) {
-		m.parts.Hub.MarkStatesDirty()
-	}
+	m.noteStates(c.StatesChanged)
 	if err != nil {
 		return err
 	}
 	m.setLive(m.known.live())
+	m.addUnlisted(unlisted)
 	return nil
 }
 
-// statesEnded reports whether a janitor may have ended fields of this server's channels. A janitor
-// has no links: it changes a number in this server's entry. A server that is no longer listed
-// counts too, for a janitor that was killed before it notified.
-func (m *Member) statesEnded(changed int64, unlisted []string) bool {
-	ended := changed != m.notified || len(unlisted) > 0
-	m.notified = changed
-	return ended
+// noteStates notes that a janitor has ended fields of this server's channels. A janitor has no
+// links: it changes a number in this server's entry.
+func (m *Member) noteStates(changed int64) {
+	if changed != m.notified {
+		m.notified = changed
+		m.statesEnded.Store(true)
+	}
 }
 
 // setLive replaces the live servers.

@@ -1,9 +1,11 @@
 package member
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"switchboard/broker/peer"
 	"switchboard/registry"
 )
 
@@ -13,17 +15,49 @@ func newMember(r Registry) *Member {
 }
 
 // TestNotifiedOfStates checks that each notification by a janitor counts once, and also the end of
-// the number with the lease, and each server that is no longer listed.
+// the number with the lease.
 func TestNotifiedOfStates(t *testing.T) {
 	m := newMember(registry.NewMemory(registry.Options{}))
 	for i, step := range []struct {
-		changed  int64
-		unlisted []string
-		want     bool
-	}{{0, nil, false}, {7, nil, true}, {7, nil, false}, {8, nil, true}, {0, nil, true}, {0, nil, false}, {0, []string{"a"}, true}, {0, nil, false}} {
-		if ended := m.statesEnded(step.changed, step.unlisted); ended != step.want {
+		changed int64
+		want    bool
+	}{{0, false}, {7, true}, {7, false}, {8, true}, {0, true}, {0, false}} {
+		m.noteStates(step.changed)
+		if ended := m.statesEnded.Swap(false); ended != step.want {
 			t.Errorf("step %d: %t, want %t", i, ended, step.want)
 		}
+	}
+}
+
+// doubtfulLinks are links to servers of which some have said goodbye.
+type doubtfulLinks struct {
+	Links
+	left   map[string]bool
+	doubts []peer.Doubt
+}
+
+func (l *doubtfulLinks) Unlisted(server string) (peer.Doubt, bool) {
+	return peer.Doubt{Server: server, Settled: 7}, !l.left[server]
+}
+
+func (l *doubtfulLinks) Doubts() []peer.Doubt {
+	doubts := l.doubts
+	l.doubts = nil
+	return doubts
+}
+
+// TestLastDoubt checks that a server that is no longer listed is looked into once, unless it has
+// said goodbye.
+func TestLastDoubt(t *testing.T) {
+	m := newMember(registry.NewMemory(registry.Options{}))
+	m.Attach(Parts{Links: &doubtfulLinks{left: map[string]bool{"b": true}, doubts: []peer.Doubt{{Server: "d"}}}})
+	m.addUnlisted([]string{"a", "b", "c"})
+	want := []peer.Doubt{{Server: "a", Settled: 7}, {Server: "c", Settled: 7}, {Server: "d"}}
+	if got := m.takeDoubts(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := m.takeDoubts(); len(got) != 0 {
+		t.Errorf("then %v", got)
 	}
 }
 

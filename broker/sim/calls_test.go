@@ -154,14 +154,11 @@ func (w *world) execute(c *call) {
 	w.model.checkExecuted(c, before)
 	if c.orphan && c.stage == executed {
 		w.removeCall(c)
-		if c.node != nil && c.node.dead {
-			w.markHintsMissed()
-		}
 	}
 }
 
-// markHintsMissed makes every server sweep after a broker crashed. In production, the links to the
-// crashed broker are broken longer than its last store calls take.
+// markHintsMissed makes every server sweep after a broker crashed: its links end. The last check of
+// a server finds what its last store calls do after that, see node.Unlisted.
 func (w *world) markHintsMissed() {
 	for _, n := range w.nodes {
 		n.missedHints = true

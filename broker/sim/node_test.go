@@ -173,6 +173,14 @@ func (n *node) Doubts() []peer.Doubt {
 	return []peer.Doubt{{}}
 }
 
+// Unlisted implements member.Links.
+func (n *node) Unlisted(string) (peer.Doubt, bool) {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	n.missedHints = true // the driver then sweeps
+	return peer.Doubt{}, true
+}
+
 // SetServers implements member.Links.
 func (n *node) SetServers([]registry.Server) {}
 

@@ -1,0 +1,81 @@
+package member
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"switchboard/broker/peer"
+)
+
+// doubts are what the next Sweep looks into, besides what the links report.
+type doubts struct {
+	mu       sync.Mutex // guards the field below
+	unlisted []peer.Doubt
+
+	sweeping chan struct{} // one slot, held during a Sweep
+}
+
+// addUnlisted notes that the store no longer lists servers that were live. Until now they may have
+// stored something without a hint, and a janitor has ended their fields. So everything is looked at
+// once more, unless the server has said goodbye and no hint of it is missing.
+func (m *Member) addUnlisted(servers []string) {
+	if m.parts.Links == nil {
+		return
+	}
+	m.doubts.mu.Lock()
+	defer m.doubts.mu.Unlock()
+	for _, server := range servers {
+		if d, doubted := m.parts.Links.Unlisted(server); doubted {
+			m.doubts.unlisted = append(m.doubts.unlisted, d)
+		}
+	}
+}
+
+// takeDoubts returns the doubts since the last call.
+func (m *Member) takeDoubts() []peer.Doubt {
+	if m.parts.Links == nil {
+		return nil
+	}
+	m.doubts.mu.Lock()
+	defer m.doubts.mu.Unlock()
+	list := append(m.doubts.unlisted, m.parts.Links.Doubts()...)
+	m.doubts.unlisted = nil
+	return list
+}
+
+// Sweep compares all queues and views with the store if hints may have been lost since the last
+// call, and reads those that differ. It returns when everything is compared, and reports whether it
+// did so. At most one Sweep compares at a time.
+func (m *Member) Sweep(ctx context.Context) bool {
+	if len(m.takeDoubts()) == 0 {
+		return false
+	}
+	m.doubts.sweeping <- struct{}{}
+	defer func() { <-m.doubts.sweeping }()
+	p := &m.parts
+	p.Presence.MarkAllDirty()
+	m.compare(ctx, p.Hub.Compare, p.Sessions.Compare)
+	return true
+}
+
+// compare compares parts with the store at the same time. What fails is compared again by the parts.
+func (m *Member) compare(ctx context.Context, parts ...func(ctx context.Context, pace time.Duration) error) {
+	var running sync.WaitGroup
+	for _, compare := range parts {
+		running.Go(func() {
+			if err := compare(ctx, m.opts.Pace); err != nil {
+				m.opts.Log.Warn().Err(err).Msg("not everything could be compared with the store; the rest is compared again")
+			}
+		})
+	}
+	running.Wait()
+}
+
+// compareStates compares the channels with states in the background if a janitor may have ended
+// fields of them. It has no links, so it sends no hints.
+func (m *Member) compareStates(runCtx context.Context) {
+	if m.statesEnded.Swap(false) {
+		m.background.Go(func() { m.compare(runCtx, m.parts.Hub.CompareStates) })
+	}
+}
