@@ -98,12 +98,16 @@ func (h *Hub) rebindLocked(ctx context.Context, channels []*Channel, old string)
 	for i, err := range h.opts.Registry.BindChannels(ctx, h.opts.ServerID(), names) {
 		errs[i] = errors.Join(errs[i], err)
 	}
+	bound := channels[:0]
 	for i, c := range channels {
 		if errs[i] == nil {
-			c.MarkDirty()
+			bound = append(bound, c)
 			continue
 		}
-		failed, err = append(failed, c.Name), errs[i]
+		failed, err = append(failed, names[i]), errs[i]
+	}
+	if failure := h.compareChunk(ctx, bound); failure != nil { // a later tick compares again
+		h.opts.Logger.Warn().Err(failure).Msg("channels that were bound again are not compared; a later tick tries again")
 	}
 	return failed, err
 }

@@ -94,11 +94,21 @@ func (m *Manager) renewJobs(list []Lost) (jobs []*renewJob) {
 }
 
 // rebindLocked compares and renews bindings whose locks are held. It posts the results to the
-// loops.
+// loops, and then compares the queues.
 func (m *Manager) rebindLocked(ctx context.Context, jobs []*renewJob) {
 	m.binder.renew(ctx, jobs)
+	var bound []*Session
 	for _, j := range jobs {
 		j.unlock()
-		j.session.shard.loop.Post(func() { j.session.renewed(j, j.lost.Record) })
+		j.session.shard.loop.Post(func() { j.session.renewed(j, false) })
+		if j.err == nil && j.lost.Record {
+			bound = append(bound, j.session)
+		}
+	}
+	if len(bound) == 0 {
+		return
+	}
+	if err := m.compareChunk(ctx, bound); err != nil { // a later tick compares again
+		m.opts.Logger.Warn().Err(err).Msg("queues of clients that were bound again are not compared; a later tick tries again")
 	}
 }
