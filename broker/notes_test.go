@@ -56,6 +56,12 @@ func TestNotes(t *testing.T) {
 	tab.connect("tab", "alice")
 	tab.send(`{"type":"subscribe","channel":"room","presence":true,"ref":2}`)
 	tab.expect(object{"type": "subscribed"})
+	// The second client is bound twice: its id belongs to the first one.
+	for _, secret := range []string{"the first of two secrets", "the second of the secrets"} {
+		device := dialLines(t, net.Dialer{}, i.TCP)
+		device.send(`{"type":"connect","client":"device","secret":%q,"ref":1}`, secret)
+		device.expect(object{"type": "connected"})
+	}
 	i.push(t, `{"channel":"room","data":1}`)
 	i.push(t, `{"user":"alice","data":2}`)
 	want := []note.Name{

@@ -145,6 +145,7 @@ func (c *connector) claim(ctx context.Context, jobs []*connectJob) {
 	for i, r := range c.binder.bind(ctx, claims, issued, gone) {
 		j := jobs[i]
 		j.unlock()
+		j.span.Close() // of a bind under another id, which was refused
 		j.server, j.bound, j.pending, j.lists, j.err, j.span = server, r.bound, r.pending, r.lists, r.err, span.Again()
 	}
 }
