@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"switchboard/internal/leader"
 	"switchboard/kit/index"
 )
 
@@ -21,6 +22,9 @@ const CardsBatch = 50
 // broker notes, and every card from time to time.
 type Cards struct {
 	Index index.Index
+	// Lease makes one broker compute the cards that are due. A broker that has noted changes does so
+	// at its next round, too. Nil means that all brokers do.
+	Lease *leader.Lease
 	// All is the list that every card is in.
 	All string
 	// Compute computes the cards of documents, and returns them in the order of the ids.
@@ -51,6 +55,13 @@ func (c *Cards) Note(ids ...string) {
 	}
 }
 
+// hasChanged reports whether a document was noted since the last round.
+func (c *Cards) hasChanged() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.changed) > 0
+}
+
 // take returns the ids that were noted, and forgets them.
 func (c *Cards) take() []string {
 	c.mu.Lock()
@@ -66,7 +77,9 @@ func (c *Cards) Run(ctx context.Context, log zerolog.Logger, what string) error 
 }
 
 func (c *Cards) rounds() *Rounds {
-	return &Rounds{Index: c.Index, All: c.All, Batch: CardsBatch, SweepLeast: 10 * time.Second, SweepRate: 100}
+	return &Rounds{
+		Index: c.Index, Lease: c.Lease, HasWork: c.hasChanged, All: c.All, Batch: CardsBatch, SweepLeast: 10 * time.Second, SweepRate: 100,
+	}
 }
 
 // Round computes the cards of the documents that have changed or are due.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"switchboard/internal/leader"
 	"switchboard/kit/index"
 )
 
@@ -25,6 +26,10 @@ const (
 // document is handed to one.
 type Rounds struct {
 	Index index.Index
+	// Lease makes one broker make the rounds of all. Nil means that each makes its own.
+	Lease *leader.Lease
+	// HasWork reports whether this broker makes the next round also without the lease. It may be nil.
+	HasWork func() bool
 	// All is the list that every card is in.
 	All string
 	// Batch is how many documents a broker takes at once.
@@ -33,12 +38,12 @@ type Rounds struct {
 	// after a change. SweepRate is how many a second are due for that reason in between.
 	SweepLeast time.Duration
 	SweepRate  int
-	// Forget is called before removed cards are forgotten. It may be nil.
+	// Forget is called every minute, also without the lease. It may be nil.
 	Forget func()
 }
 
-// Run calls round every second, with jitter, until ctx ends. Every minute it forgets the removed
-// cards of the index. what names the documents in the log.
+// Run calls round every second, with jitter, until ctx ends, while this broker has the lease. Every
+// minute it then forgets the removed cards of the index. what names the documents in the log.
 func (r *Rounds) Run(ctx context.Context, log zerolog.Logger, what string, round func(context.Context) error) error {
 	forget := time.Now()
 	for {
@@ -47,17 +52,25 @@ func (r *Rounds) Run(ctx context.Context, log zerolog.Logger, what string, round
 			return nil
 		case <-time.After(RoundEvery/2 + rand.N(RoundEvery)):
 		}
-		err := round(ctx)
+		err := r.Lease.Do(ctx, r.HasWork != nil && r.HasWork(), round)
 		if err == nil && time.Since(forget) > forgetEvery {
-			if r.Forget != nil {
-				r.Forget()
-			}
-			err, forget = r.Index.Sweep(ctx, 10*r.Batch), time.Now()
+			err, forget = r.forget(ctx), time.Now()
 		}
 		if err != nil && ctx.Err() == nil {
 			log.Warn().Err(err).Msgf("a round over the %s is incomplete", what)
 		}
 	}
+}
+
+// forget forgets what is known of documents that have ended.
+func (r *Rounds) forget(ctx context.Context) error {
+	if r.Forget != nil {
+		r.Forget()
+	}
+	if !r.Lease.Held() {
+		return nil
+	}
+	return r.Index.Sweep(ctx, 10*r.Batch)
 }
 
 // Take calls do with the tasks that are due, in batches of at least one task. sweep is the time

@@ -26,13 +26,14 @@ const (
 // idleResult is the number of commands of brokers without clients.
 type idleResult struct {
 	Brokers   int     `json:"brokers"`
+	Kit       bool    `json:"kit"`
 	PerSecond float64 `json:"per_second"`
 	PerBeat   float64 `json:"per_beat"` // of one broker
 }
 
-// idle counts the commands of n idle brokers in this process. They have no links, which would need
-// more sockets than a process has, and which use no Redis.
-func (o options) idle(ctx context.Context, dir string, n int) (r idleResult, err error) {
+// idle counts the commands of n idle brokers in this process, without the kit or with all of it.
+// They have no links, which would need more sockets than a process has, and which use no Redis.
+func (o options) idle(ctx context.Context, dir string, n int, kit bool) (r idleResult, err error) {
 	server, err := redistest.Launch(dir, "--maxmemory-policy", "noeviction")
 	if err != nil {
 		return r, err
@@ -51,11 +52,11 @@ func (o options) idle(ctx context.Context, dir string, n int) (r idleResult, err
 	defer stop()
 	var brokers errgroup.Group
 	for i := range n {
-		b, err := idleBroker(client, fmt.Sprint("idle-", i), beat)
+		run, err := idleBroker(client, fmt.Sprint("idle-", i), beat, kit)
 		if err != nil {
 			return r, err
 		}
-		brokers.Go(func() error { return b.Run(brokersCtx) })
+		brokers.Go(func() error { return run(brokersCtx) })
 		if err := sleep(ctx, beat/time.Duration(n)); err != nil { // the beats are spread, as those of many machines
 			return r, err
 		}
@@ -73,7 +74,7 @@ func (o options) idle(ctx context.Context, dir string, n int) (r idleResult, err
 			return err
 		}
 		after, err := stats.commands(ctx)
-		r = idleResult{Brokers: n, PerSecond: float64(after-before) / time.Since(began).Seconds()}
+		r = idleResult{Brokers: n, Kit: kit, PerSecond: float64(after-before) / time.Since(began).Seconds()}
 		r.PerBeat = r.PerSecond * beat.Seconds() / float64(n)
 		return err
 	}
@@ -82,15 +83,29 @@ func (o options) idle(ctx context.Context, dir string, n int) (r idleResult, err
 	return r, errors.Join(err, brokers.Wait())
 }
 
-// idleBroker returns a broker on the shared Redis, with a pipe of its own.
-func idleBroker(client *redis.Client, name string, beat time.Duration) (*broker.Broker, error) {
+// idleBroker returns a function that runs a broker on the shared Redis, with a pipe of its own.
+func idleBroker(client *redis.Client, name string, beat time.Duration, kit bool) (run func(context.Context) error, err error) {
 	pipe := redispipe.New(client, redispipe.Options{})
-	return broker.New(broker.Options{
+	o := broker.Options{
 		Name:   name,
 		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "off"},
 		Store: broker.StoreOptions{
 			Registry: registry.NewRedis(pipe, registry.Options{Lease: 5 * beat}), Queue: queue.NewRedis(pipe, queue.Options{}),
 		},
 		Timing: broker.TimingOptions{Beat: beat, Drain: time.Millisecond},
-	})
+	}
+	rounds := func(context.Context) error { return nil }
+	if kit {
+		rounds = addKit(&o, pipe)
+	}
+	b, err := broker.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return b.Run(ctx) })
+		group.Go(func() error { return rounds(ctx) })
+		return group.Wait()
+	}, nil
 }

@@ -12,7 +12,8 @@
 // SIGTERM and is killed, without clients. It is then killed once more, after it has stored half of
 // 2,000 pushes a second. In the last step Redis is stopped for 5 s.
 //
-// The last cases are many idle brokers, in this process and without links.
+// The last cases are many idle brokers, in this process and without links; without the kit, and
+// with all of it.
 //
 // No janitor runs: its rounds cost the same whether or not a broker ends.
 package main
@@ -126,13 +127,15 @@ func (o options) run(ctx context.Context, p *progress.Line, stdout io.Writer) (e
 			r.Results = append(r.Results, c.result)
 		}
 	}
-	for _, n := range o.brokers {
-		p.Stage("%d idle brokers", n)
-		idle, err := o.idle(ctx, dir, n)
-		if err != nil {
-			return fmt.Errorf("%d idle brokers: %w", n, err)
+	for _, kit := range []bool{false, true} {
+		for _, n := range o.brokers {
+			p.Stage("%d idle brokers, kit %v", n, kit)
+			idle, err := o.idle(ctx, dir, n, kit)
+			if err != nil {
+				return fmt.Errorf("%d idle brokers, kit %v: %w", n, kit, err)
+			}
+			r.Idle = append(r.Idle, idle)
 		}
-		r.Idle = append(r.Idle, idle)
 	}
 	p.Clear()
 	text := r.markdown()

@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("case %d is %+v", i, c)
 		}
 	}
-	for _, want := range []string{"| clients | quiet", "| 3 | ", "| 3, watching | "} {
+	for _, want := range []string{"| clients | quiet", "| 3 | ", "| 3, watching | ", "| 2, with the whole kit | "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, &out)
 		}
@@ -59,13 +59,27 @@ func TestRun(t *testing.T) {
 func TestIdleBrokers(t *testing.T) {
 	o := options{pace: 0.1}
 	for _, n := range []int{1, 12} {
-		r, err := o.idle(t.Context(), t.TempDir(), n)
+		r, err := o.idle(t.Context(), t.TempDir(), n, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.Brokers != n || r.PerBeat == 0 || r.PerBeat > 11 {
 			t.Errorf("%+v, want up to 11 for a beat", r)
 		}
+	}
+}
+
+// TestIdleKit: of a few brokers with the kit, one makes the rounds. The others cost little more
+// than their beats: without leases, each would add some 20 commands a second.
+func TestIdleKit(t *testing.T) {
+	const n = 12
+	o := options{pace: 0.1}
+	r, err := o.idle(t.Context(), t.TempDir(), n, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := 10*n/o.scaled(beatTime).Seconds() + 80; !r.Kit || r.PerSecond == 0 || r.PerSecond > most {
+		t.Errorf("%+v, want up to %.0f a second", r, most)
 	}
 }
 

@@ -38,10 +38,14 @@ func (r report) markdown() []byte {
 	fmt.Fprintf(&b, "# What a failure costs\n\nWritten by `make bench-failures`, %s. [What is measured, and how](main.go).\n\n", r.Date)
 	r.writeFailures(&b)
 	if len(r.Idle) > 0 {
-		b.WriteString("\nBrokers without clients, which renew their leases every 2 s, and no janitor:\n\n| brokers | commands a second | for one beat |\n|---|---|---|\n")
+		b.WriteString("\nBrokers without clients, which renew their leases every 2 s, and no janitor:\n\n| brokers | commands a second | for one broker and beat |\n|---|---|---|\n")
 	}
 	for _, i := range r.Idle {
-		fmt.Fprintf(&b, "| %d | %.0f | %.1f |\n", i.Brokers, i.PerSecond, i.PerBeat)
+		suffix := ""
+		if i.Kit {
+			suffix = ", with the whole kit"
+		}
+		fmt.Fprintf(&b, "| %d%s | %.0f | %.1f |\n", i.Brokers, suffix, i.PerSecond, i.PerBeat)
 	}
 	return b.Bytes()
 }

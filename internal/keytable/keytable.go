@@ -90,6 +90,7 @@ var Table = []Row{
 	{whole(`ix_pe_\{.+\}`), "zset", TTL},
 	{whole(`ix_pn_\{.+\}`), "hash", TTL},
 	{whole(`ix_pm_\{.+\}:.+`), "zset", TTL},
+	{whole(`ix_r_\{rounds\}:.+`), "string", TTL},
 	{whole(`ev_due_\{ev\d+\}`), "zset", TTL},
 	{whole(`ev_told_\{ev\d+\}`), "hash", TTL},
 	{whole(`ev_fields_\{ev\d+\}`), "hash", TTL},

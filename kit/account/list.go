@@ -117,7 +117,7 @@ func (a *Accounts) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := a.Round(ctx); err != nil && ctx.Err() == nil {
+		if err := a.opts.Rounds.Do(ctx, false, a.Round); err != nil && ctx.Err() == nil {
 			a.log.Warn().Err(err).Msg("accounts: a round failed")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/broker/auth"
+	"switchboard/internal/leader"
 	"switchboard/kit/index"
 )
 
@@ -64,6 +65,8 @@ type Options struct {
 	Store Store
 	// Index keeps the list of accounts. Zero means an index in this process.
 	Index index.Index
+	// Rounds makes one broker make the rounds of all. Nil means that each makes its own.
+	Rounds *leader.Lease
 }
 
 // The bounds of an account.

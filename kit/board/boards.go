@@ -41,7 +41,7 @@ func NewBoards(host *broker.Host, opts Options) (*Boards, error) {
 		return nil, err
 	}
 	b := &Boards{host: host, opts: opts, results: kit.NewResults("switchboard_boards_total", "Changes of boards")}
-	b.cards = &kit.Cards{Index: opts.Index, All: allList, Compute: b.computeCards}
+	b.cards = &kit.Cards{Index: opts.Index, Lease: opts.Rounds, All: allList, Compute: b.computeCards}
 	b.budget, b.known = b.newBudget(), new(known)
 	return b, nil
 }

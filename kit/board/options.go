@@ -11,6 +11,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/leader"
 	"switchboard/internal/wire"
 	"switchboard/kit/budget"
 	"switchboard/kit/index"
@@ -32,6 +33,8 @@ type Options struct {
 	Budget budget.Store
 	// Index keeps the list of boards. Zero means an index in this process.
 	Index index.Index
+	// Rounds makes one broker make the rounds of all. Nil means that each makes its own.
+	Rounds *leader.Lease
 	// OperationTTL is how long an operation id is known. Zero means 24 h.
 	OperationTTL time.Duration `setting:"operation_ttl"`
 

@@ -42,7 +42,7 @@ func New(host *broker.Host, opts Options) (*Holds, error) {
 		host: host, opts: opts,
 		results: kit.NewResults("switchboard_holds_total", "Operations on holds and sales"),
 	}
-	h.cards = &kit.Cards{Index: opts.Index, All: allList, Compute: h.computeCards}
+	h.cards = &kit.Cards{Index: opts.Index, Lease: opts.Rounds, All: allList, Compute: h.computeCards}
 	return h, nil
 }
 

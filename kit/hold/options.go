@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/leader"
 	"switchboard/kit/index"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	Methods []string `setting:"methods"`
 	// Index keeps the list of resources. Zero means an index in this process.
 	Index index.Index
+	// Rounds makes one broker make the rounds of all. Nil means that each makes its own.
+	Rounds *leader.Lease
 }
 
 // Methods are all methods of clients. A client holds, and sees, under the user of its connection.

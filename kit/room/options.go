@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/leader"
 	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
@@ -26,6 +27,8 @@ type Options struct {
 	Budget budget.Store
 	// Index keeps the lists of rooms. Zero means an index in this process.
 	Index index.Index
+	// Rounds makes one broker make the rounds of all. Nil means that each makes its own.
+	Rounds *leader.Lease
 	// Events receives the event room_ended of each room. Zero means no events.
 	Events Events
 }

@@ -38,7 +38,9 @@ func (r *Rooms) Run(ctx context.Context) error {
 // rounds are more frequent than those of [kit.Cards], since a server that dies leaves members away
 // without a call.
 func (r *Rooms) rounds() *kit.Rounds {
-	return &kit.Rounds{Index: r.index, All: orderCreated, Batch: batchSize, SweepLeast: 5 * time.Second, SweepRate: 200, Forget: r.known.forget}
+	return &kit.Rounds{
+		Index: r.index, Lease: r.opts.Rounds, All: orderCreated, Batch: batchSize, SweepLeast: 5 * time.Second, SweepRate: 200, Forget: r.known.forget,
+	}
 }
 
 // Round looks at the rooms that are due: it computes their cards, ends those whose time has come,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/leader"
 	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
@@ -43,6 +44,8 @@ type Options struct {
 	Delay time.Duration
 	// Every is the interval of the round. Zero means 2 s.
 	Every time.Duration
+	// Rounds makes one broker make the rounds of all. Nil means that each makes its own.
+	Rounds *leader.Lease
 }
 
 // The bounds of avatars and scenes.

@@ -26,7 +26,11 @@ func (s *Scenes) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if _, err := s.Round(ctx); err != nil && ctx.Err() == nil {
+		err := s.opts.Rounds.Do(ctx, false, func(ctx context.Context) error {
+			_, err := s.Round(ctx)
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
 			s.log.Warn().Err(err).Msg("scenes: a round failed; the next one tries again")
 		}
 	}

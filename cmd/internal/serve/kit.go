@@ -6,10 +6,12 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"switchboard/broker"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
+	"switchboard/internal/leader"
 	"switchboard/kit/account"
 	"switchboard/kit/board"
 	"switchboard/kit/budget"
@@ -23,10 +25,10 @@ import (
 // data of the broker. It may add to what the store runs and closes.
 func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 	k := settings.Kit
-	budgets := s.budgets(settings.Prefix)
+	budgets, rounds := s.budgets(settings.Prefix), s.rounds(settings.Prefix, opts.Logger)
 	if k.Rooms != nil {
 		o := *k.Rooms
-		o.Index, o.Budget = s.index(settings.Prefix, setup.RoomIndex), budgets
+		o.Index, o.Budget, o.Rounds = s.index(settings.Prefix, setup.RoomIndex), budgets, rounds.Add(setup.RoomIndex)
 		if s.events != nil {
 			o.Events = s.events
 		}
@@ -34,7 +36,7 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 	}
 	if k.Holds != nil {
 		o := *k.Holds
-		o.Index = s.index(settings.Prefix, setup.HoldIndex)
+		o.Index, o.Rounds = s.index(settings.Prefix, setup.HoldIndex), rounds.Add(setup.HoldIndex)
 		opts.Extensions = append(opts.Extensions, extension(hold.New, o))
 	}
 	if k.Boards != nil {
@@ -42,11 +44,11 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 		if o.Store = board.Store(board.NewMemory()); s.pipe != nil {
 			o.Store = board.NewRedis(s.pipe, settings.Prefix)
 		}
-		o.Index, o.Budget = s.index(settings.Prefix, setup.BoardIndex), budgets
+		o.Index, o.Budget, o.Rounds = s.index(settings.Prefix, setup.BoardIndex), budgets, rounds.Add(setup.BoardIndex)
 		opts.Extensions = append(opts.Extensions, extension(board.NewBoards, o))
 	}
 	if k.Accounts != nil {
-		o, err := openAccounts(settings, opts, s)
+		o, err := openAccounts(settings, opts, s, rounds)
 		if err != nil {
 			return err
 		}
@@ -58,8 +60,11 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 	if k.Scenes != nil {
 		o := *k.Scenes
 		o.Avatars, o.Scenes = s.index(settings.Prefix, setup.AvatarIndex), s.index(settings.Prefix, setup.SceneIndex)
-		o.Budget = budgets
+		o.Budget, o.Rounds = budgets, rounds.Add(setup.SceneIndex)
 		opts.Extensions = append(opts.Extensions, extension(scene.New, o))
+	}
+	if rounds != nil {
+		s.add(rounds.Run, func() {})
 	}
 	return nil
 }
@@ -86,6 +91,14 @@ func (s *store) index(prefix, name string) index.Index {
 	return index.NewRedis(s.pipe, prefix, name)
 }
 
+// rounds returns the leases of the rounds of the kit. A store in memory needs none.
+func (s *store) rounds(prefix string, log zerolog.Logger) *leader.Leases {
+	if s.pipe == nil {
+		return nil
+	}
+	return leader.New(s.pipe, prefix+"ix_r_", log)
+}
+
 // budgets returns the budgets of users in the store.
 func (s *store) budgets(prefix string) budget.Store {
 	if s.pipe == nil {
@@ -96,7 +109,7 @@ func (s *store) budgets(prefix string) budget.Store {
 
 // openAccounts returns the options of accounts. It opens their Redis if they have one of their own.
 // An open broker in memory makes a signing key: its accounts end with the process, as the key does.
-func openAccounts(settings configs.Broker, opts *broker.Options, s *store) (account.Options, error) {
+func openAccounts(settings configs.Broker, opts *broker.Options, s *store, rounds *leader.Leases) (account.Options, error) {
 	o, err := settings.AccountOptions()
 	if err != nil {
 		return o, err
@@ -109,7 +122,9 @@ func openAccounts(settings configs.Broker, opts *broker.Options, s *store) (acco
 		o.SigningKey = []byte(rand.Text() + rand.Text())
 	}
 	o.Index = s.index(settings.Prefix, setup.AccountIndex)
-	if own {
+	if !own {
+		o.Rounds = rounds.Add(setup.AccountIndex)
+	} else {
 		// These metrics would have the same names as those of the broker's Redis.
 		metrics := prometheus.NewRegistry()
 		redis, err := setup.OpenRedis(string(settings.Kit.Accounts.Redis), settings.RedisTLS, metrics, opts.Logger)
@@ -117,6 +132,9 @@ func openAccounts(settings configs.Broker, opts *broker.Options, s *store) (acco
 			return o, fmt.Errorf("kit.accounts.redis: %w", err)
 		}
 		s.add(redis.AwaitCheck, func() { _ = redis.Close() })
+		leases := leader.New(redis.Pipe, settings.Prefix+"ix_r_", opts.Logger)
+		o.Rounds = leases.Add(setup.AccountIndex)
+		s.add(leases.Run, func() {})
 		o.Store = account.RedisStore(redis.Pipe, settings.Prefix)
 		o.Index = index.NewRedis(redis.Pipe, settings.Prefix, setup.AccountIndex)
 	}
