@@ -49,7 +49,7 @@ bench-quick: ## the same with fewer and smaller rounds, under five minutes; prin
 bench-million: ## a million connections on this machine, some five minutes and 14 GiB; writes bench/MILLION.md
 	$(GO) run ./bench/million --out bench/MILLION.md
 
-bench-failures: ## counts what Redis does after the kill, the start and the end of a broker, some 15 minutes; writes bench/failures/REPORT.md
+bench-failures: ## counts what Redis does after the kill, the start and the end of a broker and after a failover, some 20 minutes; writes bench/failures/REPORT.md
 	$(GO) run ./bench/failures --out bench/failures
 
 load: ## measures a broker that it starts: connections, fan-out, memory and CPU

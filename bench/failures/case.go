@@ -72,10 +72,13 @@ func (c *testCase) stage(format string, args ...any) {
 	c.progress.Stage("%d clients%s: %s", c.result.Clients, c.result.suffix(), fmt.Sprintf(format, args...))
 }
 
-// startBroker starts a broker. Clients ping once an hour, so that the windows have only the
-// commands of failures.
+// quietClients has clients ping once an hour, so that the windows have only the commands of
+// failures.
+var quietClients = []string{"SWITCHBOARD_TIMES_PING=1h", "SWITCHBOARD_TIMES_CONNECT=2m"}
+
+// startBroker starts a broker.
 func (c *testCase) startBroker(ctx context.Context) (system.Running, error) {
-	b := &system.Switchboard{Program: c.program, State: c.result.Watching, Env: []string{"SWITCHBOARD_TIMES_PING=1h", "SWITCHBOARD_TIMES_CONNECT=2m"}}
+	b := &system.Switchboard{Program: c.program, State: c.result.Watching, Env: quietClients}
 	return b.Start(ctx, system.Setup{Dir: c.dir, History: true, Redis: c.redis.Addr, Clients: c.result.Clients, Transport: "tcp"})
 }
 

@@ -4,7 +4,7 @@
 //
 //	go run ./bench/failures --out bench/failures      writes REPORT.md and report.json
 //	go run ./bench/failures --clients 1000            prints a quicker run
-//	go run ./bench/failures --only-idle               counts only what idle brokers cost
+//	go run ./bench/failures --only idle               counts only what idle brokers cost
 //
 // Each case has a Redis, and a broker that holds all clients. Each client is a user and subscribes
 // to a channel of its own. In the variant "watching", the channel has a state, and the client
@@ -12,8 +12,9 @@
 // SIGTERM and is killed, without clients. It is then killed once more, after it has stored half of
 // 2,000 pushes a second. In the last step Redis is stopped for 5 s.
 //
-// The last cases are many idle brokers, in this process and without links; without the kit, and
-// with all of it.
+// In the next cases a master fails over, under Sentinel and in a Cluster of three masters, with the
+// same clients and one broker. The last cases are many idle brokers, in this process and without
+// links; without the kit, and with all of it.
 //
 // No janitor runs: its rounds cost the same whether or not a broker ends.
 package main
@@ -27,6 +28,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -38,11 +40,19 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
 
+// The kinds of cases.
+const (
+	onlyEnds     = "ends"     // a broker starts and ends
+	onlyFailover = "failover" // a master of a Cluster fails over
+	onlyIdle     = "idle"     // idle brokers
+)
+
 // options are the flags.
 type options struct {
 	clients []int         // a case for each number and variant
 	brokers []int         // numbers of idle brokers
 	pushes  int           // a second, in the step with pushes
+	only    string        // one of the constants; "" for all cases
 	out     string        // directory
 	time    time.Duration // of the whole run
 	pace    float64       // factor for the windows
@@ -58,12 +68,12 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	f.StringVar(&o.out, "out", "", "also write REPORT.md and report.json into this directory")
 	f.DurationVar(&o.time, "time", 30*time.Minute, "time limit of the run")
 	f.Float64Var(&o.pace, "pace", 1, "factor for all waits; figures count only with 1")
-	onlyIdle := f.Bool("only-idle", false, "only the cases with idle brokers")
+	f.StringVar(&o.only, "only", "", "only the cases of one kind: ends, failover or idle")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if *onlyIdle {
-		o.clients = nil
+	if !slices.Contains([]string{"", onlyEnds, onlyFailover, onlyIdle}, o.only) {
+		return o, fmt.Errorf("--only %s is unknown", o.only)
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
@@ -111,31 +121,15 @@ func (o options) run(ctx context.Context, p *progress.Line, stdout io.Writer) (e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	program := ""
-	if len(o.clients) > 0 {
+	if o.only != onlyIdle {
 		p.Stage("building the broker")
 		if program, err = system.BuildBroker(ctx, dir); err != nil {
 			return err
 		}
 	}
 	r := report{Date: time.Now().UTC().Format(time.DateOnly)}
-	for _, watching := range []bool{false, true} {
-		for _, n := range o.clients {
-			c := &testCase{options: o, progress: p, program: program, dir: dir, result: result{Clients: n, Watching: watching}}
-			if err := c.run(ctx); err != nil {
-				return fmt.Errorf("%d clients, watching %v: %w", n, watching, err)
-			}
-			r.Results = append(r.Results, c.result)
-		}
-	}
-	for _, kit := range []bool{false, true} {
-		for _, n := range o.brokers {
-			p.Stage("%d idle brokers, kit %v", n, kit)
-			idle, err := o.idle(ctx, dir, n, kit)
-			if err != nil {
-				return fmt.Errorf("%d idle brokers, kit %v: %w", n, kit, err)
-			}
-			r.Idle = append(r.Idle, idle)
-		}
+	if err := o.cases(ctx, p, program, dir, &r); err != nil {
+		return err
 	}
 	p.Clear()
 	text := r.markdown()
@@ -153,4 +147,48 @@ func (o options) run(ctx context.Context, p *progress.Line, stdout io.Writer) (e
 	}
 	_, err = stdout.Write(text)
 	return err
+}
+
+// cases measures the cases and adds their results to r.
+func (o options) cases(ctx context.Context, p *progress.Line, program, dir string, r *report) error {
+	has := func(kind string) bool { return o.only == "" || o.only == kind }
+	for _, watching := range []bool{false, true} {
+		for _, n := range o.clients {
+			if !has(onlyEnds) {
+				break
+			}
+			c := &testCase{options: o, progress: p, program: program, dir: dir, result: result{Clients: n, Watching: watching}}
+			if err := c.run(ctx); err != nil {
+				return fmt.Errorf("%d clients, watching %v: %w", n, watching, err)
+			}
+			r.Results = append(r.Results, c.result)
+		}
+	}
+	for _, n := range o.clients {
+		if !has(onlyFailover) {
+			break
+		}
+		for _, store := range []string{storeCluster, storeSentinel} {
+			p.Stage("%d clients: the failover of a master, %s", n, store)
+			f, err := o.failover(ctx, program, dir, store, n)
+			if err != nil {
+				return fmt.Errorf("%d clients, failover, %s: %w", n, store, err)
+			}
+			r.Failovers = append(r.Failovers, f)
+		}
+	}
+	for _, kit := range []bool{false, true} {
+		for _, n := range o.brokers {
+			if !has(onlyIdle) {
+				break
+			}
+			p.Stage("%d idle brokers, kit %v", n, kit)
+			idle, err := o.idle(ctx, dir, n, kit)
+			if err != nil {
+				return fmt.Errorf("%d idle brokers, kit %v: %w", n, kit, err)
+			}
+			r.Idle = append(r.Idle, idle)
+		}
+	}
+	return nil
 }

@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 	}
 	var r report
 	data, err := os.ReadFile(filepath.Join(o.out, "report.json"))
-	if err != nil || json.Unmarshal(data, &r) != nil || len(r.Results) != 2 {
+	if err != nil || json.Unmarshal(data, &r) != nil || len(r.Results) != 2 || len(r.Failovers) != 2 || len(r.Idle) != 2 {
 		t.Fatalf("report.json: %s, %v", data, err)
 	}
 	for i, c := range r.Results {
@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("case %d is %+v", i, c)
 		}
 	}
-	for _, want := range []string{"| clients | quiet", "| 3 | ", "| 3, watching | ", "| 2, with the whole kit | "} {
+	for _, want := range []string{"| clients | quiet", "| 3 | ", "| 3, watching | ", "| cluster, 3 | ", "| sentinel, 3 | ", "| 2, with the whole kit | "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, &out)
 		}
@@ -87,6 +87,7 @@ func TestWrongArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"-n 1":        "above 1",
 		"--brokers 0": "positive",
+		"--only all":  "unknown",
 		"word":        "unexpected argument",
 	} {
 		if _, err := parseOptions(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {

@@ -27,9 +27,10 @@ func (r result) suffix() string {
 
 // report is the content of report.json.
 type report struct {
-	Date    string       `json:"date"`
-	Results []result     `json:"results"`
-	Idle    []idleResult `json:"idle"`
+	Date      string           `json:"date"`
+	Results   []result         `json:"results"`
+	Failovers []failoverResult `json:"failovers"`
+	Idle      []idleResult     `json:"idle"`
 }
 
 // markdown returns the text of REPORT.md.
@@ -37,6 +38,13 @@ func (r report) markdown() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# What a failure costs\n\nWritten by `make bench-failures`, %s. [What is measured, and how](main.go).\n\n", r.Date)
 	r.writeFailures(&b)
+	if len(r.Failovers) > 0 {
+		b.WriteString("\nA master is killed, and its replica takes over: the only one under Sentinel, or one of the three of a Cluster. All clients are connected to one broker, each with a channel of its own. " +
+			"Commands in 20 s, without those of a quiet system; in parentheses for each client.\n\n| store, clients | the new master | both other masters | comparisons of bindings |\n|---|---|---|---|\n")
+	}
+	for _, f := range r.Failovers {
+		fmt.Fprintf(&b, "| %s, %s | %s (%.1f) | %s | %d |\n", f.Store, thousands(int64(f.Clients)), thousands(f.Replaced), float64(f.Replaced)/float64(f.Clients), thousands(f.Others), f.Rebinds)
+	}
 	if len(r.Idle) > 0 {
 		b.WriteString("\nBrokers without clients, which renew their leases every 2 s, and no janitor:\n\n| brokers | commands a second | for one broker and beat |\n|---|---|---|\n")
 	}
