@@ -55,7 +55,7 @@ bench-failures: ## counts what Redis does after the kill, the start and the end 
 load: ## measures a broker that it starts: connections, fan-out, memory and CPU
 	$(GO) run ./bench
 
-faults: ## the fault ledger, some 10 minutes: what happens to messages during faults; writes docs/faults.md
+faults: ## the fault ledger, some 16 minutes: what happens to messages during faults; writes docs/faults.md
 	$(GO) run ./internal/faults
 
 test-deploy: ## the load balancers, the chart and all that make release builds, with the real programs; some 6 minutes, and 10 more the first time, for the tools

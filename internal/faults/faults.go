@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,6 +25,15 @@ func killBroker(ctx context.Context, tb *testbed) error {
 		return err
 	}
 	tb.logf("restarting the victim")
+	return tb.victim().start(ctx)
+}
+
+func killStoringBroker(ctx context.Context, tb *testbed) error {
+	tb.recordFault()
+	tb.victim().kill()
+	if !pause(ctx, tb.times.cleanupBound()) {
+		return ctx.Err()
+	}
 	return tb.victim().start(ctx)
 }
 
@@ -256,6 +266,36 @@ func cutPeerLinks(ctx context.Context, tb *testbed) error {
 	return nil
 }
 
+// cutOffBroker cuts the links from the other brokers to the victim, and leaves its own.
+func cutOffBroker(ctx context.Context, tb *testbed) error {
+	tb.recordFault()
+	l := tb.peerLinks[slices.Index(tb.brokers, tb.victim())]
+	l.cut()
+	if err := tb.awaitBeats(ctx, 6); err != nil {
+		return err
+	}
+	return l.restore()
+}
+
+// moveSlots moves slots of random keys from the first master to the second.
+func moveSlots(ctx context.Context, tb *testbed) error {
+	c := tb.store.cluster
+	tb.recordFault()
+	for range 12 {
+		key, err := c.Masters[0].Do(ctx, "randomkey").Text()
+		if err != nil {
+			return err
+		}
+		if err := c.MoveSlot(ctx, key, c.Masters[0], c.Masters[1], func() {}); err != nil {
+			return err
+		}
+		if err := tb.awaitBeats(ctx, 0.5); err != nil {
+			return err
+		}
+	}
+	return tb.awaitBeats(ctx, 4)
+}
+
 func blackholePeerLinks(ctx context.Context, tb *testbed) error {
 	tb.recordFault()
 	for _, l := range tb.peerLinks {
@@ -276,12 +316,16 @@ func blackholePeerLinks(ctx context.Context, tb *testbed) error {
 
 // freezeRedis stops Redis. Meanwhile the calls of the brokers time out, but their commands stay in
 // the sockets. When Redis continues, it executes them and the newer commands, in any order.
-func freezeRedis(ctx context.Context, tb *testbed) error {
+func freezeRedis(ctx context.Context, tb *testbed) error { return freezeRedisFor(ctx, tb, 4) }
+
+func freezeRedisLong(ctx context.Context, tb *testbed) error { return freezeRedisFor(ctx, tb, 10) }
+
+func freezeRedisFor(ctx context.Context, tb *testbed, beats time.Duration) error {
 	tb.recordFault()
 	if err := tb.store.server.Pause(); err != nil {
 		return err
 	}
-	if err := tb.flap(ctx, 4); err != nil {
+	if err := tb.flap(ctx, beats); err != nil {
 		return err
 	}
 	if err := tb.store.server.Resume(); err != nil {

@@ -102,11 +102,7 @@ func (r *runner) playScenario(ctx context.Context, tb *testbed) error {
 // pushLoad pushes, and injects the fault meanwhile.
 func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) error {
 	groups, rate := newStreams(r.scale, specs)
-	var addrs []string
-	for _, b := range tb.brokers {
-		addrs = append(addrs, b.http)
-	}
-	p := newPublisher(tb.journal, addrs, tb.scenario.durable)
+	p := newPublisher(tb.journal, tb.pushBrokers(), tb.scenario.durable)
 	stop, endLoad := context.WithCancel(ctx)
 	defer endLoad()
 	pushing, giveUp := context.WithCancel(ctx)

@@ -10,6 +10,7 @@ type scenario struct {
 	fault func(context.Context, *testbed) error
 
 	brokers    int    // zero means three
+	aloof      bool   // the clients connect only to the other brokers, and the victim stores half of the pushes
 	hints      string // value of faults.hints at all brokers
 	durable    bool   // pushes are durable
 	ghosts     bool   // some clients disappear together with the victim
@@ -49,6 +50,14 @@ var scenarios = []scenario{
 		about: "each broker in turn is stopped by SIGTERM and restarted",
 	},
 	{
+		name: "kill -9 storing broker", redis: single, fault: killStoringBroker, aloof: true,
+		about: "a broker without clients, which stores half of the pushes, is killed; it is restarted after its lease expired",
+	},
+	{
+		name: "rolling restart of five", redis: single, fault: rollingRestart, brokers: 5,
+		about: "each of five brokers in turn is stopped by SIGTERM and restarted",
+	},
+	{
 		name: "wrong clock", redis: single, fault: noFault, wrongClock: true,
 		about: "the wall clock of one broker is 10 minutes fast throughout",
 	},
@@ -63,6 +72,10 @@ var scenarios = []scenario{
 	{
 		name: "freeze Redis", redis: single, fault: freezeRedis, special: flapping, percent: 10,
 		about: "Redis is stopped (SIGSTOP) for 4 beats and then executes what has arrived meanwhile; the connections of 10 % of the clients are reset about every second",
+	},
+	{
+		name: "freeze Redis, two leases", redis: single, fault: freezeRedisLong, special: flapping, percent: 10,
+		about: "the same for 10 beats, which is two leases",
 	},
 	{
 		name: "Sentinel failover", redis: sentinel, fault: killMaster, forgets: true, special: stalling, percent: 10,
@@ -93,6 +106,10 @@ var scenarios = []scenario{
 		about: "the same, with durable pushes",
 	},
 	{
+		name: "slots move", redis: cluster, fault: moveSlots,
+		about: "12 slots of one master of a Cluster move to another one, one after the other, while their keys are in use",
+	},
+	{
 		name: "Redis link cut", redis: single, fault: cutRedisLink, redisLink: true,
 		about: "one broker's connections to Redis are closed and refused for 4 beats",
 	},
@@ -115,6 +132,10 @@ var scenarios = []scenario{
 	{
 		name: "peer links half-open", redis: single, fault: blackholePeerLinks, peerLinks: true,
 		about: "all bytes between the brokers are dropped for 6 beats",
+	},
+	{
+		name: "one broker cut off", redis: single, fault: cutOffBroker, peerLinks: true,
+		about: "all connections from the other brokers to one broker are closed and refused for 6 beats",
 	},
 	{
 		name: "hints dropped", redis: single, fault: noFault, hints: "drop",

@@ -52,6 +52,25 @@ func (tb *testbed) survivors() (rest []*instance) {
 	return rest
 }
 
+// clientBrokers returns the brokers to which the clients connect.
+func (tb *testbed) clientBrokers() []*instance {
+	if tb.scenario.aloof {
+		return tb.survivors()
+	}
+	return tb.brokers
+}
+
+// pushBrokers returns the addresses of the brokers to which the backend pushes, in turn.
+func (tb *testbed) pushBrokers() (addrs []string) {
+	for _, b := range tb.clientBrokers() {
+		addrs = append(addrs, b.http)
+		if tb.scenario.aloof {
+			addrs = append(addrs, tb.victim().http)
+		}
+	}
+	return addrs
+}
+
 // recordFault records the time of the fault. Call it just before the fault.
 func (tb *testbed) recordFault() {
 	now := time.Now()
@@ -138,7 +157,7 @@ func (tb *testbed) connectClients(ctx context.Context, scale scale, specs []clie
 	var connecting errgroup.Group
 	tb.clientSpecs = specs
 	for i, m := range specs {
-		a, err := newTestClient(m, i, tb.journal, tb.brokers, tb.sdk)
+		a, err := newTestClient(m, i, tb.journal, tb.clientBrokers(), tb.sdk)
 		if err != nil {
 			return err
 		}
