@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"events/inspect":        {"internal/wire", "registry", "events", "broker/api"},
 	"events/recording":      {"registry", "queue", "events"},
 	"events/truth":          {"internal/state", "registry", "queue", "events"},
-	"janitor":               {"internal/latency", "internal/loglimit", "internal/state", "registry", "queue", "events", "janitor/heartbeat", "janitor/task"}, // it runs the rounds of events
+	"janitor":               {"internal/latency", "internal/leader", "internal/loglimit", "internal/state", "registry", "queue", "events", "janitor/heartbeat", "janitor/task"}, // it runs the rounds of events
 	"janitor/heartbeat":     {"internal/redispipe"},
 	"janitor/task":          {}, // packages with checks and rounds import it
 	"client":                {"internal/state", "internal/wire"},

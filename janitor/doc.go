@@ -3,7 +3,8 @@
 //
 // A janitor runs in a process of its own, or inside a broker that runs without Redis. All its state
 // is in the stores, and each step is conditional and can be repeated. So several janitors can run
-// at the same time, and another janitor continues the work of one that is stopped.
+// at the same time, and another janitor continues the work of one that is stopped. With
+// Options.Leases, one of them makes the rounds over queues and states and those of other packages.
 //
 // # Servers
 //

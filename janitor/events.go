@@ -14,6 +14,8 @@ type repeated struct {
 	kind  string
 	every time.Duration
 	round func(context.Context) (Report, error)
+	// schedule is nil for events: all janitors share their rounds.
+	schedule *schedule
 }
 
 // eventRounds returns the rounds in the order in which each creates work for the next. A dry run
@@ -35,9 +37,9 @@ func (j *Janitor) eventRounds() []repeated {
 		}
 	}
 	return []repeated{
-		{sweep, j.opts.SweepEvery, counted(sweep, e.SweepRound)},
-		{due, j.opts.EventsEvery, counted(due, e.DueRound)},
-		{send, j.opts.EventsEvery, counted(send, e.SendRound)},
+		{kind: sweep, every: j.opts.SweepEvery, round: counted(sweep, e.SweepRound)},
+		{kind: due, every: j.opts.EventsEvery, round: counted(due, e.DueRound)},
+		{kind: send, every: j.opts.EventsEvery, round: counted(send, e.SendRound)},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/events"
+	"switchboard/internal/leader"
 	"switchboard/internal/loglimit"
 	"switchboard/janitor/task"
 	"switchboard/queue"
@@ -83,6 +84,13 @@ type Options struct {
 	// run them. Zero means none.
 	Rounds []task.Round
 
+	// Leases make one of several janitors run QueuesRound, StatesRound and Rounds for all. Run runs
+	// them. Zero means that each janitor runs its own. A janitor with DryRun does not use them.
+	Leases *leader.Leases
+	// Epoch returns a number that changes at each restart or failover of the store. Zero means that
+	// it never changes.
+	Epoch func() uint64
+
 	// ServersEvery is the interval of ServersRound. Zero means 3 s.
 	ServersEvery time.Duration
 	// QueuesEvery is the interval of QueuesRound. Zero means 5 min.
@@ -137,6 +145,8 @@ type Janitor struct {
 	limited *loglimit.Limit // limits the warnings about failed rounds
 
 	progress progress
+	// schedules has the rounds that one janitor makes for all.
+	schedules map[string]*schedule
 
 	serversMu sync.Mutex // allows one ServersRound at a time; guards the fields below
 	// hosts has the last known address of each listed server. The registry loses it with the lease.
@@ -176,6 +186,7 @@ func New(opts Options) (*Janitor, error) {
 		return nil, fmt.Errorf("janitor: %w", err)
 	}
 	j := &Janitor{opts: opts, limited: loglimit.New(opts.Logger, loglimit.Every), hosts: map[string]string{}, suspects: map[string]time.Time{}}
+	j.addSchedules()
 	j.progress = progress{started: time.Now(), rounds: map[string]roundProgress{}}
 	if err := j.metrics.register(opts.Registerer); err != nil {
 		return nil, fmt.Errorf("janitor: %w", err)
@@ -189,13 +200,66 @@ func (j *Janitor) Run(ctx context.Context) error {
 	defer j.limited.Close()
 	var g errgroup.Group
 	g.Go(func() error { return j.report(ctx) })
+	if j.opts.Leases != nil {
+		g.Go(func() error { return j.opts.Leases.Run(ctx) })
+	}
 	g.Go(func() error { return j.loop(ctx, servers, j.opts.ServersEvery, j.ServersRound) })
-	g.Go(func() error { return j.loop(ctx, queues, j.opts.QueuesEvery, j.QueuesRound) })
-	g.Go(func() error { return j.loop(ctx, states, j.opts.StatesEvery, j.StatesRound) })
-	for _, r := range append(j.otherRounds(), j.eventRounds()...) {
+	for _, r := range j.sharedRounds() {
+		g.Go(func() error { return j.leadLoop(ctx, r) })
+	}
+	for _, r := range j.eventRounds() {
 		g.Go(func() error { return j.loop(ctx, r.kind, r.every, r.round) })
 	}
 	return g.Wait()
+}
+
+// sharedRounds returns the rounds that one janitor makes for all.
+func (j *Janitor) sharedRounds() []repeated {
+	return append([]repeated{
+		{kind: queues, every: j.opts.QueuesEvery, round: j.QueuesRound, schedule: j.schedules[queues]},
+		{kind: states, every: j.opts.StatesEvery, round: j.StatesRound, schedule: j.schedules[states]},
+	}, j.otherRounds()...)
+}
+
+// leadLoop makes the rounds of a kind while this janitor leads.
+func (j *Janitor) leadLoop(ctx context.Context, r repeated) error {
+	s := r.schedule
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var next time.Time // of the next round
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		now := time.Now()
+		if s.begins() {
+			next = now
+			if s.lease == nil {
+				next = now.Add(rand.N(s.every)) // as loop does
+			}
+			j.progress.repeats(r.kind, s.calm)
+		}
+		switch {
+		case !s.leads:
+			j.progress.forget(r.kind)
+		case !now.Before(next):
+			next = now.Add(s.every - s.every/10 + rand.N(s.every/5+1))
+			if s.isDue(now) && j.runRound(ctx, r) == nil {
+				s.ended(now)
+			}
+		}
+		timer.Reset(max(0, min(lookEvery, time.Until(next))))
+		if !s.leads {
+			timer.Reset(lookEvery)
+		}
+	}
+}
+
+// runRound makes a round, and notes in the lease whether it failed.
+func (j *Janitor) runRound(ctx context.Context, r repeated) error {
+	return r.schedule.lease.Do(ctx, true, func(ctx context.Context) error { return j.logged(ctx, r.kind, r.round) })
 }
 
 func (j *Janitor) loop(ctx context.Context, kind string, every time.Duration, round func(context.Context) (Report, error)) error {
@@ -210,15 +274,21 @@ func (j *Janitor) loop(ctx context.Context, kind string, every time.Duration, ro
 			return nil
 		case <-timer.C:
 		}
-		report, err := round(ctx)
-		if err != nil && ctx.Err() == nil {
-			j.limited.Warn("janitor: incomplete round: "+kind, func(e *zerolog.Event) { e.Err(err) })
-		}
-		if !report.Empty() {
-			j.opts.Logger.WithLevel(levelOf(kind)).Str("round", kind).EmbedObject(report).Msg("janitor: cleaned up")
-		}
+		_ = j.logged(ctx, kind, round)
 		timer.Reset(every - every/10 + rand.N(every/5+1))
 	}
+}
+
+// logged makes a round, and logs its error and what it has changed.
+func (j *Janitor) logged(ctx context.Context, kind string, round func(context.Context) (Report, error)) error {
+	report, err := round(ctx)
+	if err != nil && ctx.Err() == nil {
+		j.limited.Warn("janitor: incomplete round: "+kind, func(e *zerolog.Event) { e.Err(err) })
+	}
+	if !report.Empty() {
+		j.opts.Logger.WithLevel(levelOf(kind)).Str("round", kind).EmbedObject(report).Msg("janitor: cleaned up")
+	}
+	return err
 }
 
 // Once runs one round of each kind, for a janitor that is started by cron. To declare a server dead

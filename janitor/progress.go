@@ -34,6 +34,7 @@ type progress struct {
 // roundProgress describes the rounds of one kind.
 type roundProgress struct {
 	every     time.Duration
+	begun     time.Time // when this janitor began to make them
 	completed time.Time // of the last complete round; zero for none
 	took      time.Duration
 	failed    int // incomplete rounds since
@@ -43,7 +44,14 @@ type roundProgress struct {
 func (p *progress) repeats(kind string, every time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rounds[kind] = roundProgress{every: every}
+	p.rounds[kind] = roundProgress{every: every, begun: time.Now()}
+}
+
+// forget records that another janitor makes the rounds of a kind.
+func (p *progress) forget(kind string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.rounds, kind)
 }
 
 // ended records the end of a round.
@@ -72,6 +80,9 @@ func (j *Janitor) describe(once bool) heartbeat.Janitor {
 		since := r.completed
 		if since.IsZero() {
 			since = p.started
+		}
+		if r.begun.After(since) {
+			since = r.begun
 		}
 		d.Rounds[kind] = heartbeat.Round{
 			Every: r.every.Milliseconds(), Idle: time.Since(since).Milliseconds(), Took: r.took.Milliseconds(), Failed: r.failed,

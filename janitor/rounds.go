@@ -29,7 +29,7 @@ func (j *Janitor) otherRounds() (rounds []repeated) {
 		return nil
 	}
 	for _, r := range j.opts.Rounds {
-		rounds = append(rounds, repeated{r.Name, r.Every, func(ctx context.Context) (Report, error) {
+		rounds = append(rounds, repeated{kind: r.Name, every: r.Every, schedule: j.schedules[r.Name], round: func(ctx context.Context) (Report, error) {
 			return j.measured(r.Name, func(counts *counters) error {
 				changed, err := r.Do(ctx)
 				counts.changed.Add(int64(changed))

@@ -51,6 +51,9 @@ type Restored struct {
 const (
 	// restoreEvery is the interval of the rounds that restore cards.
 	restoreEvery = time.Minute
+	// RestoreCalm is the interval of such rounds while the store has lost nothing. Each looks at the
+	// names of all keys.
+	RestoreCalm = time.Hour
 	// restoreBatch is how many cards such a round reads in one round trip.
 	restoreBatch = 100
 	// restoreRecords is how many records a round reads, about: 100 a second.
@@ -63,7 +66,7 @@ const (
 // quiet system logs nothing.
 func Restore(o CheckOptions, r Restored) task.Round {
 	one := restorer{CheckOptions: o, Restored: r}
-	return task.Round{Name: r.Name, Every: restoreEvery, Do: one.round}
+	return task.Round{Name: r.Name, Every: restoreEvery, Calm: RestoreCalm, Parts: one.further, Do: one.round}
 }
 
 // restorer is a round that restores cards.
@@ -101,6 +104,14 @@ func (r *restorer) round(ctx context.Context) (restored int, err error) {
 	n, err := r.note(ctx, ids)
 	r.parts, r.part = uint32(documents/restoreRecords)+1, r.part+1
 	return restored + n, err
+}
+
+// further returns in how many further rounds the versions of all documents are compared.
+func (r *restorer) further() int {
+	if r.Record == "" {
+		return 1
+	}
+	return int(r.parts)
 }
 
 // note makes the documents due whose card is not there, or older than the record, and returns their

@@ -47,6 +47,7 @@ var Table = []Row{
 	{whole(`s_dead_\{.+\}`), "string", TTL},
 	{whole(`s_died`), "zset", TTL},
 	{whole(`j_list`), "hash", TTL},
+	{whole(`j_r_\{rounds\}:.+`), "string", TTL},
 	{whole(`s_ch_\{.+\}`), "set", Owner},
 	{whole(`s_c_\{.+\}`), "set", Owner},
 	leases,

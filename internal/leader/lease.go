@@ -42,6 +42,18 @@ func (l *Lease) Held() bool {
 
 func (l *Lease) heldLocked() bool { return l.all.now().Before(l.until) }
 
+// Leads reports whether this process has the lease, or does not know who has it.
+func (l *Lease) Leads() bool {
+	if l == nil {
+		return true
+	}
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	return l.heldLocked() || l.blindLocked()
+}
+
+func (l *Lease) blindLocked() bool { return l.all.now().Sub(l.all.answered) > blindAfter }
+
 // IsDue reports whether this process has to make a round: it has the lease, or helps, or does not
 // know who has it.
 func (l *Lease) IsDue() bool {
@@ -50,7 +62,7 @@ func (l *Lease) IsDue() bool {
 	}
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	return l.heldLocked() || l.help || l.all.now().Sub(l.all.answered) > blindAfter
+	return l.heldLocked() || l.help || l.blindLocked()
 }
 
 // Do makes a round if it is due, or if this process has work of its own for it.

@@ -175,6 +175,9 @@ func TestHelp(t *testing.T) {
 		a.look()
 		b.look()
 		b.check("while the leader asks for help", true, false)
+		if b.rooms.Leads() {
+			t.Error("a helper leads")
+		}
 		a.rooms.ended(slowRound, nil)
 		a.look()
 		b.look()
@@ -196,6 +199,9 @@ func TestBlind(t *testing.T) {
 	p.check("soon after the end of Redis", false, false)
 	p.ahead = blindAfter + time.Second
 	p.check("later", true, true)
+	if !p.rooms.Leads() || p.rooms.Held() {
+		t.Errorf("it leads: %v, it has the lease: %v", p.rooms.Leads(), p.rooms.Held())
+	}
 }
 
 // TestOwnWork: a process with work of its own makes a round without a lease. Without Leases, a

@@ -43,13 +43,20 @@ type Check struct {
 	Apart time.Duration
 }
 
-// Round is work that a janitor repeats. Several janitors may run it at the same time. A janitor may
-// be killed during a round, so another round must be able to continue the work.
+// Round is work that a janitor repeats. One janitor runs it for all, but for moments several may
+// run it at the same time. A janitor may be killed during a round, so another round must be able to
+// continue the work.
 type Round struct {
 	// Name is unique, like "holds". It is the label "round" of the janitor's metrics.
 	Name string
 	// Every is the interval. It must be positive.
 	Every time.Duration
+	// Calm is the interval in which the store has lost nothing. After a restart or a failover of the
+	// store, and after the start of the janitor, the rounds have the interval Every until all Parts
+	// were looked at. Zero means Every.
+	Calm time.Duration
+	// Parts returns in how many further rounds everything is looked at. Nil means one.
+	Parts func() int
 	// Do makes one round. It returns how many things it changed, also with an error. After an error
 	// the next round tries again. A janitor with DryRun does not call it.
 	Do func(ctx context.Context) (changed int, err error)
@@ -77,6 +84,8 @@ func (r Round) Validate() error {
 		return fmt.Errorf("round %s: Do must be set", r.Name)
 	case r.Every <= 0:
 		return fmt.Errorf("round %s: Every must be positive", r.Name)
+	case r.Calm < 0:
+		return fmt.Errorf("round %s: Calm must not be negative", r.Name)
 	}
 	return nil
 }

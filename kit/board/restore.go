@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/janitor/task"
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
 
@@ -20,7 +21,7 @@ const (
 // without one: of a board from before the list, and after a failover of the store that has lost
 // them. It counts those that it noted.
 func Restore(o CheckOptions) task.Round {
-	return task.Round{Name: "boards", Every: restoreEvery, Do: func(ctx context.Context) (int, error) {
+	return task.Round{Name: "boards", Every: restoreEvery, Calm: kit.RestoreCalm, Do: func(ctx context.Context) (int, error) {
 		missing, err := o.unlisted(ctx)
 		if err != nil || len(missing) == 0 {
 			return 0, err

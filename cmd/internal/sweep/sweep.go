@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -18,6 +19,7 @@ import (
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
 	"switchboard/events"
+	"switchboard/internal/leader"
 	"switchboard/internal/loglimit"
 	"switchboard/internal/redisurl"
 	"switchboard/janitor"
@@ -78,6 +80,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 		opts.Events = dispatcher
 	}
 	opts.Heartbeats, opts.ID, opts.Version = heartbeat.NewRedis(redis.Pipe, settings.Prefix), janitorID(settings.Once), setup.Version()
+	opts.Leases, opts.Epoch = leader.New(redis.Pipe, settings.Prefix+"j_r_", log), redis.Watch.Epoch
 	j, err := janitor.New(opts)
 	if err != nil {
 		return err
@@ -107,11 +110,31 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return probes.serve(ctx) })
 	group.Go(func() error { return tolerate(redis.AwaitCheck(ctx)) })
+	group.Go(func() error { return callMasters(ctx, redis.Watch) })
 	group.Go(func() error {
 		log.Info().Str("http", probes.addr()).Bool("dry_run", settings.DryRun).Bool("events", dispatcher != nil).Msg("working")
 		return j.Run(ctx)
 	})
 	return group.Wait()
+}
+
+// masterCalls is the interval of calls to all masters.
+const masterCalls = 20 * time.Second
+
+// callMasters connects to all masters from time to time, so that the watch notices a failover of
+// a master that the janitor rarely needs. Errors concern masters that are down: a later call
+// succeeds.
+func callMasters(ctx context.Context, watch *redisurl.Watch) error {
+	tick := time.NewTicker(masterCalls)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			_ = watch.Begin(ctx)
+		}
+	}
 }
 
 // janitorID returns the name under which this janitor reports that it runs. With once it has no
