@@ -49,8 +49,8 @@
 //
 // Hints may be lost. peer.Links.Doubts reports when that may have happened, and member.Member.Sweep
 // then compares all queues with the store: hub.Hub.Compare and session.Manager.Compare read those
-// in which something is new. At the end of a server peer.Links.Goodbye announces that no more hints
-// follow.
+// in which something is new. presence.Presence.Compare does so with what the doubted servers have.
+// At the end of a server peer.Links.Goodbye announces that no more hints follow.
 //
 // The store may lose bindings and messages at a restart or failover. member.Member.rebind then
 // compares what this server holds in the slots of the failure, and binds and reads what differs.

@@ -31,6 +31,7 @@ func TestConformance(t *testing.T) {
 		{"channels and clients of a dead server are cleaned up", testCleaning},
 		{"held clients", testHeldClients},
 		{"clients come in pages", testClientPages},
+		{"what a server holds is compared", testCompareHeld},
 
 		{"channels have servers", testChannelServers},
 		{"binding and unbinding can be repeated", testRepeatedBinding},
@@ -49,6 +50,7 @@ func TestConformance(t *testing.T) {
 		{"changes return the watchers", testWatchers},
 		{"a dead server's roster is removed with its channels", testPresenceOfDeadServer},
 		{"rosters come in pages", testRosterPages},
+		{"versions of rosters", testRosterVersions},
 
 		{"a user has clients", testUserClients},
 		{"the higher generation wins", testGenerations},

@@ -42,6 +42,9 @@ type contract interface {
 	HeldChannels(ctx context.Context, server string, n int) ([]string, error)
 	HeldClients(ctx context.Context, server string, n int) ([]string, error)
 	ClientPage(ctx context.Context, server, cursor string, limit int) ([]string, string, error)
+	HeldCounts(ctx context.Context, server string) (channels, clients int, err error)
+	HoldsChannels(ctx context.Context, server string, channels []string) ([]bool, error)
+	RosterVersions(ctx context.Context, server string, channels []string) ([]int64, error)
 	Forget(ctx context.Context, server string) error
 	Died(ctx context.Context) ([]Death, error)
 	ChangePresence(ctx context.Context, server string, changes []RosterChange) []RosterOutcome

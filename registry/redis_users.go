@@ -3,7 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,19 +49,16 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 // UsersHave returns for each binding whether u_{user} has it, in one round trip to each node of the
 // store.
 func (r *Redis) UsersHave(ctx context.Context, list []UserBinding) ([]bool, error) {
-	cmds := make([]redis.Cmder, len(list))
+	keys := make([]string, len(list))
 	for i, b := range list {
-		cmds[i] = redis.NewStringCmd(ctx, "hget", r.keys.user(b.User), b.Client)
+		keys[i] = r.keys.user(b.User)
 	}
-	if err := r.pipe.DoAll(ctx, cmds); err != nil && !errors.Is(err, redis.Nil) {
+	values, err := r.fieldOfEach(ctx, keys, func(i int) string { return list[i].Client })
+	if err != nil {
 		return nil, fmt.Errorf("bindings of %d users: %w", len(list), err)
 	}
 	have := make([]bool, len(list))
-	for i, cmd := range cmds {
-		value, err := cmd.(*redis.StringCmd).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, fmt.Errorf("bindings of %d users: %w", len(list), err)
-		}
+	for i, value := range values {
 		b, ok := parseBinding(list[i].Client, value)
 		have[i] = ok && b == list[i].Binding
 	}

@@ -44,22 +44,37 @@ func (m *Member) takeDoubts() []peer.Doubt {
 	return list
 }
 
-// Sweep compares all queues and views with the store if hints may have been lost since the last
-// call, and reads those that differ. It returns when everything is compared, and reports whether it
-// did so. At most one Sweep compares at a time.
+// Sweep compares all queues with the store if hints may have been lost since the last call, and the
+// views with the servers of these hints. It reads what differs. It returns when everything is
+// compared, and reports whether it did so. At most one Sweep compares at a time.
 func (m *Member) Sweep(ctx context.Context) bool {
-	if len(m.takeDoubts()) == 0 {
+	doubts := m.takeDoubts()
+	if len(doubts) == 0 {
 		return false
 	}
 	m.doubts.sweeping <- struct{}{}
 	defer func() { <-m.doubts.sweeping }()
 	p := &m.parts
-	p.Presence.MarkAllDirty()
-	m.compare(ctx, p.Hub.Compare, p.Sessions.Compare)
+	servers := doubted(doubts)
+	m.compare(ctx, p.Hub.Compare, p.Sessions.Compare, func(ctx context.Context, pace time.Duration) error {
+		return p.Presence.Compare(ctx, servers, pace)
+	})
 	return true
 }
 
-// compare compares parts with the store at the same time. What fails is compared again by the parts.
+// doubted returns the servers of the doubts, for [presence.Presence.Compare]: nil if any server may
+// be concerned.
+func doubted(doubts []peer.Doubt) []string {
+	servers := make([]string, len(doubts))
+	for i, d := range doubts {
+		if servers[i] = d.Server; d.Server == "" {
+			return nil
+		}
+	}
+	return servers
+}
+
+// compare compares parts with the store at the same time. The parts repeat what fails.
 func (m *Member) compare(ctx context.Context, parts ...func(ctx context.Context, pace time.Duration) error) {
 	var running sync.WaitGroup
 	for _, compare := range parts {

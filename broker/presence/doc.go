@@ -9,9 +9,9 @@
 // Joins and leaves are not messages and are not stored. A server with watchers keeps a view of the
 // channel: all its rosters, with their versions. Each change arrives as a hint and is applied to
 // the view; the watchers receive the difference. Hints may be lost. If a version does not follow
-// the last one, if a hint was missed or if the store failed over, the roster is read again, and the
-// watchers receive the difference to the old view. So a watcher never receives the same join twice
-// and never misses a leave.
+// the last one, if Compare finds another version in the store or if the store failed over, the
+// roster is read again, and the watchers receive the difference to the old view. So a watcher never
+// receives the same join twice and never misses a leave.
 //
 // # Aliases
 //

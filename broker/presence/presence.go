@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,10 @@ import (
 type Store interface {
 	ChangePresence(ctx context.Context, server string, changes []registry.RosterChange) []registry.RosterOutcome
 	Roster(ctx context.Context, server, channel string) (registry.Roster, error)
+	RosterVersions(ctx context.Context, server string, channels []string) ([]int64, error)
+	HeldCounts(ctx context.Context, server string) (channels, clients int, err error)
+	HoldsChannels(ctx context.Context, server string, channels []string) ([]bool, error)
+	ClientPage(ctx context.Context, server, cursor string, limit int) (clients []string, next string, err error)
 	WatchPresence(ctx context.Context, server, channel string) error
 	UnwatchPresence(ctx context.Context, server, channel string) error
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
@@ -31,6 +36,7 @@ type Store interface {
 	RosterSizes(ctx context.Context, channel string, servers []string) ([]int, error)
 	Lease(ctx context.Context, server string) (registry.Server, bool, error)
 	User(ctx context.Context, user string) ([]registry.Binding, error)
+	Users(ctx context.Context, users []string) ([][]registry.Binding, error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 	DeclaredDead(ctx context.Context, server string) (bool, error)
 }
@@ -73,6 +79,8 @@ type Presence struct {
 	here    hereTable
 	aliases aliasTable
 
+	comparisons work.Retries[string] // servers with whose entries the views could not be compared
+
 	mu            sync.Mutex                // guards the fields below
 	pending       map[string]*pendingRoster // rosters that differ from the store's, by channel
 	due           []*pendingRoster          // rosters to write, first in first out; each at most once
@@ -104,31 +112,38 @@ func (p *Presence) context() (context.Context, context.CancelFunc) {
 // SetLive sets which servers hold a lease, including this one.
 func (p *Presence) SetLive(live map[string]bool) {
 	before := *p.live.Swap(&live)
-	var started []string
+	var started, ended []string
 	for id := range live {
 		if !before[id] {
 			started = append(started, id)
 		}
 	}
-	died := false
 	for id := range before {
-		died = died || !live[id]
+		if !live[id] {
+			ended = append(ended, id)
+		}
 	}
-	if !died && len(started) == 0 {
-		return
-	}
-	p.liveChanged(started)
+	p.liveChanged(started, ended)
 }
 
-// liveChanged updates all views after the set of live servers has changed. started are the new
-// ones.
-func (p *Presence) liveChanged(started []string) {
-	for _, v := range p.allViews() {
-		v.dropDeadServers()
-		v.markDirty(started...)
+// liveChanged updates the views after the set of live servers has changed. Only those are read
+// again that have something of the servers that started or ended. A server that starts may already
+// have sent updates, which its views have ignored.
+func (p *Presence) liveChanged(started, ended []string) {
+	if len(started)+len(ended) == 0 {
+		return
 	}
+	if len(ended) > 0 {
+		for _, v := range p.allViews() {
+			v.dropDeadServers()
+		}
+	}
+	changed := slices.Concat(started, ended)
 	for _, v := range p.allUserViews() {
-		v.markDirty()
+		v.markDirtyIfOn(changed)
+	}
+	if len(started) > 0 {
+		p.compareLater(started)
 	}
 }
 
@@ -141,7 +156,7 @@ func (p *Presence) markDead(servers []string) {
 			delete(after, id)
 		}
 		if p.live.CompareAndSwap(before, &after) {
-			p.liveChanged(nil)
+			p.liveChanged(nil, servers)
 			return
 		}
 	}
@@ -149,16 +164,6 @@ func (p *Presence) markDead(servers []string) {
 
 // isLive reports whether the server holds a lease, as far as this server knows.
 func (p *Presence) isLive(server string) bool { return (*p.live.Load())[server] }
-
-// MarkAllDirty makes every view read the store again, because hints may have been lost.
-func (p *Presence) MarkAllDirty() {
-	for _, v := range p.allViews() {
-		v.markAllDirty()
-	}
-	for _, v := range p.allUserViews() {
-		v.markDirty()
-	}
-}
 
 // Resync compares the rosters of the channels with the store, writes those that differ, and reads
 // the views of the channels again. Call it when the store may have lost them, or when this server
@@ -201,6 +206,7 @@ func (p *Presence) ResyncUsers(of *slots.Set) {
 // of large channels and removes unused views.
 func (p *Presence) Tick() {
 	p.retry()
+	p.retryComparisons()
 	for _, v := range p.allViews() {
 		v.tick()
 	}
@@ -217,20 +223,27 @@ func (p *Presence) Hint(h peer.Hint) {
 		return
 	}
 	u, ok := decode(h)
-	if !ok {
-		p.MarkAllDirty() // the hint is not readable
-		return
+	v := p.view(h.Name)
+	switch {
+	case v == nil:
+	case !ok:
+		v.markAllDirty() // the hint is not readable
+	default:
+		v.apply(u)
 	}
-	p.apply(h.Name, u)
 }
 
 func (p *Presence) apply(channel string, u rosterUpdate) {
-	p.mu.Lock()
-	v := p.views[channel]
-	p.mu.Unlock()
-	if v != nil {
+	if v := p.view(channel); v != nil {
 		v.apply(u)
 	}
+}
+
+// view returns the view of a channel, nil if there is none.
+func (p *Presence) view(channel string) *View {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.views[channel]
 }
 
 func (p *Presence) allViews() []*View {

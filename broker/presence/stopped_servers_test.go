@@ -200,7 +200,7 @@ func (c *stoppingWorld) resume(n *node) {
 	n.mu.Unlock()
 	c.live[n.id] = true
 	c.setLive()
-	n.MarkAllDirty() // as after missed heartbeats
+	n.compareInBackground() // as after missed heartbeats
 	if declaredDead {
 		for _, channel := range testChannels {
 			c.check(c.store.UnbindChannel(ctx, old, channel))

@@ -2,6 +2,7 @@ package presence
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"switchboard/broker/loop"
@@ -24,11 +25,13 @@ type UserView struct {
 
 	mu          sync.Mutex // guards the fields below
 	initialized bool       // read at least once
+	servers     []string   // those that have clients of the user, live or not; sorted
 	online      bool       // as the watchers know it
 	awaySeconds int        // time since an online user lost the last connection; 0 if the user is connected or offline
 	age         int        // seconds, at most initialReads+1
 	dirty       bool       // the store must be read
 	reading     bool       // a reader is queued or running
+	inFlight    bool       // a read of the store has begun and is not applied yet
 	seq         int64      // grows with each change
 
 	perLoop allWatchers // not guarded by mu: each loop uses its own entry
@@ -77,12 +80,16 @@ func (p *Presence) WatchedUsers() int {
 
 // UserChanged reports that a client of the user has connected or disconnected, on any server.
 func (p *Presence) UserChanged(user string) {
-	p.mu.Lock()
-	v := p.users[user]
-	p.mu.Unlock()
-	if v != nil {
+	if v := p.userView(user); v != nil {
 		v.markDirty()
 	}
+}
+
+// userView returns the view of a user, nil if there is none.
+func (p *Presence) userView(user string) *UserView {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.users[user]
 }
 
 func (p *Presence) allUserViews() []*UserView {
@@ -132,15 +139,18 @@ func (v *UserView) readStore(ctx context.Context) error {
 	v.readLock <- struct{}{}
 	defer func() { <-v.readLock }()
 	v.mu.Lock()
-	v.dirty = false
+	v.dirty, v.inFlight = false, true
 	v.mu.Unlock()
 	bindings, err := v.p.opts.Store.User(ctx, v.user)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.inFlight = false
 	if err != nil {
 		return err
 	}
-	online := v.p.anyLive(bindings)
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.servers = serversOf(bindings)
+	// Under mu: if the set of live servers changes now, markDirtyIfOn sees the servers.
+	online := slices.ContainsFunc(v.servers, v.p.isLive)
 	first := !v.initialized
 	v.initialized = true
 	switch {
@@ -158,14 +168,16 @@ func (v *UserView) readStore(ctx context.Context) error {
 	return nil
 }
 
-// anyLive reports whether a live server has one of the bindings.
-func (p *Presence) anyLive(bindings []registry.Binding) bool {
+// serversOf returns the servers of the bindings, sorted.
+func serversOf(bindings []registry.Binding) []string {
+	var servers []string
 	for _, b := range bindings {
-		if b.Server != "" && p.isLive(b.Server) {
-			return true
+		if b.Server != "" {
+			servers = append(servers, b.Server)
 		}
 	}
-	return false
+	slices.Sort(servers)
+	return slices.Compact(servers)
 }
 
 // setOnlineLocked sets the state and, if publish is true, sends it to the watchers.

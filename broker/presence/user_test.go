@@ -8,9 +8,12 @@ import (
 )
 
 // watchUser subscribes a watcher to the user bob.
-func (n *node) watchUser(name string) *testWatcher {
+func (n *node) watchUser(name string) *testWatcher { return n.watchUserNamed(name, "bob") }
+
+// watchUserNamed subscribes a watcher to a user.
+func (n *node) watchUserNamed(name, user string) *testWatcher {
 	n.w.t.Helper()
-	v, err := n.WatchUser(n.w.t.Context(), "bob")
+	v, err := n.WatchUser(n.w.t.Context(), user)
 	n.w.check(err)
 	o := &testWatcher{t: n.w.t, name: name, knows: map[string]bool{}, count: -1}
 	l := n.loops[0]
@@ -123,9 +126,9 @@ func TestOfflineUserIsNotPolled(t *testing.T) {
 		if o.knows[""] {
 			t.Fatal("bob is still online")
 		}
-		before := w.nodes["a"].userReads
+		before := w.nodes["a"].reads["User"]
 		w.tickSeconds(10)
-		if n := w.nodes["a"].userReads - before; n != 0 {
+		if n := w.nodes["a"].reads["User"] - before; n != 0 {
 			t.Errorf("%d reads of the store in ten seconds, want none", n)
 		}
 		w.bind("phone", "b", 3)

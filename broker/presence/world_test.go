@@ -2,7 +2,6 @@ package presence
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -52,18 +51,17 @@ type node struct {
 	lapsed    bool        // the lease has ended and was not renewed
 	stopped   chan struct{}
 	members   map[string]registry.Member
-	failures  int  // how many of the next store calls fail
-	failAfter bool // they fail after they were executed
-	calls     int  // how many store calls changed rosters
-	userReads int  // how many store calls read the clients of a user
+	failures  int                      // how many of the next store calls fail
+	failAfter bool                     // they fail after they were executed
+	calls     int                      // how many store calls changed rosters
+	reads     map[string]int           // by method: how many entries store calls have read
+	holdUp    map[string]chan struct{} // by method: calls wait for it after they have read the store
 }
-
-var errUnavailable = errors.New("the store is unavailable")
 
 func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 	w := &world{t: t, store: registry.NewMemory(registry.Options{}), rng: rand.New(rand.NewPCG(seed, 1)), live: map[string]bool{}, nodes: map[string]*node{}}
 	for _, id := range names {
-		n := &node{w: w, id: id, loops: []*loop.Loop{loop.New(0), loop.New(1)}, members: map[string]registry.Member{}}
+		n := &node{w: w, id: id, loops: []*loop.Loop{loop.New(0), loop.New(1)}, members: map[string]registry.Member{}, reads: map[string]int{}, holdUp: map[string]chan struct{}{}}
 		n.Presence = New(Options{
 			Messages: native.New(0),
 			Store:    faultyStore{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.serverID, HoldsLease: n.leased,
@@ -202,74 +200,6 @@ func (n *node) failCalls(k int, after bool) {
 	n.failures, n.failAfter = k, after
 }
 
-// faultyStore is the store that one server calls. The test can make its calls fail.
-type faultyStore struct {
-	*registry.Memory
-	n *node
-}
-
-// nextFailure reports whether the next call fails, before or after it is executed.
-func (f faultyStore) nextFailure() (before, after bool) {
-	f.n.waitWhileStopped()
-	f.n.mu.Lock()
-	defer f.n.mu.Unlock()
-	if f.n.failures == 0 {
-		return false, false
-	}
-	f.n.failures--
-	return !f.n.failAfter, f.n.failAfter
-}
-
-// ChangePresence makes the change. A call that fails before the change fails for all channels, and
-// one that fails after it, for some.
-func (f faultyStore) ChangePresence(ctx context.Context, server string, list []registry.RosterChange) []registry.RosterOutcome {
-	f.n.mu.Lock()
-	f.n.calls++
-	f.n.mu.Unlock()
-	out := make([]registry.RosterOutcome, len(list))
-	before, after := f.nextFailure()
-	if before {
-		for i := range out {
-			out[i].Err = errUnavailable
-		}
-		return out
-	}
-	f.n.w.delay()
-	out = f.Memory.ChangePresence(ctx, server, list)
-	f.n.w.delay()
-	f.n.waitWhileStopped()
-	for i := range out {
-		if after && (len(out) == 1 || f.n.w.intn(2) == 0) {
-			out[i] = registry.RosterOutcome{Err: errUnavailable}
-		}
-	}
-	return out
-}
-
-func (f faultyStore) Roster(ctx context.Context, server, channel string) (registry.Roster, error) {
-	if before, after := f.nextFailure(); before || after {
-		return registry.Roster{}, errUnavailable
-	}
-	f.n.w.delay()
-	defer f.n.waitWhileStopped()
-	defer f.n.w.delay()
-	return f.Memory.Roster(ctx, server, channel)
-}
-
-// User counts the calls.
-func (f faultyStore) User(ctx context.Context, user string) ([]registry.Binding, error) {
-	f.n.mu.Lock()
-	f.n.userReads++
-	f.n.mu.Unlock()
-	return f.Memory.User(ctx, user)
-}
-
-// Lease returns the lease in the test's world. It reads w.live without a lock: presence calls it
-// only while a test waits in DropExpired.
-func (f faultyStore) Lease(_ context.Context, server string) (registry.Server, bool, error) {
-	return registry.Server{}, f.n.w.live[server], nil
-}
-
 // intn returns a random number below n.
 func (w *world) intn(n int) int {
 	w.mu.Lock()
@@ -277,8 +207,8 @@ func (w *world) intn(n int) int {
 	return w.rng.IntN(n)
 }
 
-// loseHints begins or ends the loss of hints. After a loss the servers read again, as they do after
-// missed heartbeats.
+// loseHints begins or ends the loss of hints. After a loss the servers compare their views with the
+// store, as they do after missed heartbeats.
 func (w *world) loseHints(losing bool) {
 	w.mu.Lock()
 	was := w.losingHints
@@ -287,10 +217,15 @@ func (w *world) loseHints(losing bool) {
 	if was && !losing {
 		for _, n := range w.nodes {
 			if n.stopped == nil {
-				n.MarkAllDirty()
+				n.compareInBackground()
 			}
 		}
 	}
+}
+
+// compareInBackground compares the views with all servers. What fails is compared again by ticks.
+func (n *node) compareInBackground() {
+	go func() { _ = n.Compare(context.Background(), nil, 0) }()
 }
 
 // settle waits until nothing is in progress, with three ticks in between.

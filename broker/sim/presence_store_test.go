@@ -57,6 +57,44 @@ func (s *store) UnwatchPresence(ctx context.Context, server, channel string) err
 	}, server, channel)
 }
 
+func (s *store) RosterVersions(ctx context.Context, server string, channels []string) ([]int64, error) {
+	return callStore(ctx, s, "RosterVersions", subject{}, func(ctx context.Context) ([]int64, error) {
+		return s.w.registry.RosterVersions(ctx, server, channels)
+	}, server, channels)
+}
+
+func (s *store) HeldCounts(ctx context.Context, server string) (channels, clients int, err error) {
+	counts, err := callStore(ctx, s, "HeldCounts", subject{}, func(ctx context.Context) (counts [2]int, err error) {
+		counts[0], counts[1], err = s.w.registry.HeldCounts(ctx, server)
+		return counts, err
+	}, server)
+	return counts[0], counts[1], err
+}
+
+func (s *store) HoldsChannels(ctx context.Context, server string, channels []string) ([]bool, error) {
+	return callStore(ctx, s, "HoldsChannels", subject{}, func(ctx context.Context) ([]bool, error) {
+		return s.w.registry.HoldsChannels(ctx, server, channels)
+	}, server, channels)
+}
+
+func (s *store) ClientPage(ctx context.Context, server, cursor string, limit int) (clients []string, next string, err error) {
+	type page struct {
+		clients []string
+		next    string
+	}
+	p, err := callStore(ctx, s, "ClientPage", subject{}, func(ctx context.Context) (p page, err error) {
+		p.clients, p.next, err = s.w.registry.ClientPage(ctx, server, cursor, limit)
+		return p, err
+	}, server, cursor)
+	return p.clients, p.next, err
+}
+
+func (s *store) Users(ctx context.Context, users []string) ([][]registry.Binding, error) {
+	return callStore(ctx, s, "Users", subject{}, func(ctx context.Context) ([][]registry.Binding, error) {
+		return s.w.registry.Users(ctx, users)
+	}, users)
+}
+
 func (s *store) RosterPage(context.Context, string, string, string, int) ([]registry.Member, string, error) {
 	panic("sim: no pages of rosters")
 }
