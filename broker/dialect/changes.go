@@ -28,7 +28,8 @@ type part struct {
 }
 
 // Shown returns the message that subscribers with a filter receive instead of m. It returns m
-// itself if the filter shows no more than the data, and nil if a filter with State shows nothing.
+// itself if the filter shows no more than the data, unless m has an author, and nil if a filter
+// with State shows nothing.
 func (m *Message) Shown(filter state.Filter, maker Maker) *Message {
 	switch {
 	case m.Changes != nil:
@@ -37,10 +38,12 @@ func (m *Message) Shown(filter state.Filter, maker Maker) *Message {
 		return m
 	case m.IsEmpty() && filter.State:
 		return nil
-	case m.Data != nil && filter.By && m.Envelope.By != "":
-		return m.withAuthor(maker)
+	case m.Envelope.Authored == nil:
+		return m
+	case filter.By:
+		return m.Envelope.Authored
 	}
-	return m
+	return m.withoutAuthor(maker)
 }
 
 // shownChanges is Shown for a message with Changes.

@@ -23,8 +23,7 @@ func TestShown(t *testing.T) {
 	empty := &dialect.Message{Channel: "room", ID: 8, Changes: &dialect.Changes{Entry: entry}}
 	malformed := &dialect.Message{Channel: "room", ID: 9, Changes: &dialect.Changes{}}
 	plain := d.Message("room", 10, []byte(`"plain"`))
-	authored := d.Message("room", 11, []byte(`"mine"`))
-	authored.Envelope = &dialect.Envelope{By: "tab"}
+	authored := d.Authored("room", 11, []byte(`"mine"`), "tab")
 	nothing := &dialect.Message{Channel: "room", ID: 12, Envelope: &dialect.Envelope{By: "tab"}}
 	all, by, none := state.Filter{State: true}, state.Filter{State: true, By: true}, state.Filter{State: true, Prefix: "none/"}
 	author := state.Filter{By: true}

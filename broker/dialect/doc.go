@@ -10,8 +10,9 @@
 // m.Envelope is not nil, and a connection gets one of two messages:
 //
 //   - A connection that sees neither gets m itself, which is encoded as if both were nil. If m has
-//     no data either, it is empty and has no bytes. A dialect that keeps the client's position
-//     moves it past an empty message too.
+//     an author, it gets a message of its own, which is only encoded if there is such a connection.
+//     If m has no data either, it is empty and has no bytes. A dialect that keeps the client's
+//     position moves it past an empty message too.
 //   - Others get a part of m: a message with a [wire.StateEvent] as its State, which has the
 //     changes and the author that the connection sees. A dialect that cannot show the state does
 //     not subscribe with it.

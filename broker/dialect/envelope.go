@@ -4,34 +4,33 @@ import (
 	"sync/atomic"
 
 	"switchboard/internal/state"
-	"switchboard/internal/wire"
 )
 
 // Envelope is what a message has besides its data and its changes of the state.
 type Envelope struct {
 	// By is the author that subscribers with the right to see it receive, "" for none.
 	By string
+	// Authored is the message that these subscribers receive. It is nil if there is no author, no
+	// data, or if the message changes the state: then parts of the changes have the author.
+	Authored *Message
 	// Exclude is the id of the client that does not receive the data, "" for none.
 	Exclude string
 	// Position means that the client Exclude receives the id, so that its position moves.
 	Position bool
 
-	authored    atomic.Pointer[Message] // the message with By; nil until a subscriber needs it
+	plain       atomic.Pointer[Message] // the message without the author, for Authored; nil until a subscriber needs it
 	withoutData atomic.Pointer[Message] // what Exclude receives; nil until it is needed
 }
 
-// aroundBy is about how many bytes a message takes for By, besides By itself.
-const aroundBy = len(`,"by":""`)
-
-// withAuthor returns the message that subscribers receive that see the author. All connections
-// share it.
-func (m *Message) withAuthor(maker Maker) *Message {
+// withoutAuthor returns the message that subscribers receive that do not see the author of m, which
+// has Authored. It is made on first use: most often all subscribers may see the author. All
+// connections share it.
+func (m *Message) withoutAuthor(maker Maker) *Message {
 	e := m.Envelope
-	if shown := e.authored.Load(); shown != nil {
-		return shown
+	if plain := e.plain.Load(); plain != nil {
+		return plain
 	}
-	made := maker.Part(m.Channel, m.ID, m.Data, &wire.StateEvent{By: e.By})
-	return loadOrStore(&e.authored, made)
+	return loadOrStore(&e.plain, maker.Message(m.Channel, m.ID, m.Data))
 }
 
 // loadOrStore returns the message in p, or made if p has none, and stores it.

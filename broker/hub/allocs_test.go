@@ -99,12 +99,13 @@ func allocCases() []allocs.Case {
 		// They do not fit one write. Two more allocations join them, and the new arrays of the tail
 		// are some.
 		allocs.Of("256 messages to 1000", 2*256+8, deliver(many, 256)),
+		// The new tail; the message with its Envelope and what subscribers see of it; the author. The
+		// bytes without the author are one more.
+		allocs.Of("a client's message to 10", 3, func() { author10.push(1, published) }),
+		allocs.Of("a client's message to 1000", 3, func() { author1000.push(1, published) }),
+		allocs.Of("a client's message to 10 without the author", 4, func() { few.push(1, published) }),
 		// The new tail; the message, its Changes, the Entry and its writer; the list and the map of the
 		// values, with a name and a value; the part, its place in the list, and its State.
-		// The new tail; the message, its Envelope and its author; the message with the author, and its
-		// State.
-		allocs.Of("a client's message to 10", 6, func() { author10.push(1, published) }),
-		allocs.Of("a client's message to 1000", 6, func() { author1000.push(1, published) }),
 		allocs.Of("a change of a field to 4", 13, func() { states.push(1, change) }),
 	}
 }

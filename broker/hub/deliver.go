@@ -133,7 +133,7 @@ func (b *sharedBatches) writeTo(sub *Subscription, t *tail) {
 		shown := sub.Channel.appendShown(nil, b.plain.Messages, sub.filter, sub.to.ClientID())
 		sub.writeAny(&dialect.Batch{Messages: shown}, b.last)
 		return
-	case sub.filter == dataOnly || !t.differs:
+	case !t.differs || sub.filter == dataOnly && !t.authored:
 		b.batch = &b.plain
 	default:
 		b.batch = b.shownTo(sub)

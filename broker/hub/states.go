@@ -227,9 +227,7 @@ func (c *Channel) StateSubscribers() int { return int(c.stateSubscribers.Load())
 // than data.
 func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 	if message, ok := state.ScanMessage(data); ok {
-		m := c.hub.opts.Messages.Message(c.Name, id, message.Data)
-		m.Envelope = c.envelope(message.By, message.Exclude)
-		return m
+		return c.enveloped(id, message)
 	}
 	entry, err := state.DecodeEntry(data)
 	if err != nil {
@@ -238,15 +236,16 @@ func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 	if entry != nil && entry.Erase != 0 {
 		return c.report(id, entry.Erase)
 	}
+	if entry != nil && !entry.HasChanges() {
+		return c.enveloped(id, state.Message{By: entry.By, Exclude: entry.Exclude, Data: entry.Data})
+	}
 	m := &dialect.Message{Channel: c.Name, ID: id}
 	if entry != nil && entry.Data != nil {
 		m = c.hub.opts.Messages.Message(c.Name, id, entry.Data)
 	}
-	if entry != nil && (!entry.HasChanges() || entry.Exclude != "") {
-		m.Envelope = c.envelope(entry.By, entry.Exclude)
-	}
-	if entry != nil && !entry.HasChanges() {
-		return m
+	if entry != nil && entry.Exclude != "" {
+		m.Envelope = &dialect.Envelope{By: entry.By}
+		c.exclude(m.Envelope, entry.Exclude)
 	}
 	m.Changes = &dialect.Changes{
 		Entry: entry, Size: 2 * len(data), WriteSize: len(data) + len(c.Name) + frameBytes,
@@ -255,13 +254,27 @@ func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 	return m
 }
 
-// envelope returns the Envelope of a message.
-func (c *Channel) envelope(by, exclude string) *dialect.Envelope {
-	e := &dialect.Envelope{By: by, Exclude: exclude}
-	if exclude != "" {
+// enveloped encodes a message with an Envelope that does not change the state.
+func (c *Channel) enveloped(id int64, message state.Message) *dialect.Message {
+	var m *dialect.Message
+	switch {
+	case message.Data == nil:
+		m = &dialect.Message{Channel: c.Name, ID: id, Envelope: &dialect.Envelope{By: message.By}}
+	case message.By != "":
+		m = c.hub.opts.Messages.Authored(c.Name, id, message.Data, message.By)
+	default:
+		m = c.hub.opts.Messages.Message(c.Name, id, message.Data)
+		m.Envelope = new(dialect.Envelope)
+	}
+	c.exclude(m.Envelope, message.Exclude)
+	return m
+}
+
+// exclude notes in e which client does not receive the data, "" for none.
+func (c *Channel) exclude(e *dialect.Envelope, client string) {
+	if e.Exclude = client; client != "" {
 		e.Position = c.excluded.Add(1)%positionEvery == 0
 	}
-	return e
 }
 
 // Follower receives all messages of a channel, in order. Its methods are called with the channel

@@ -49,6 +49,7 @@ type tail struct {
 	lastMarker int64 // id of the channel's newest loss marker
 	bytes      int32 // of the messages
 	differs    bool  // some messages may differ between subscribers, see dialect.Message.Differs
+	authored   bool  // some messages may have an author
 	excludes   bool  // some messages may exclude a client
 	idle       bool  // no message arrived since the last tick
 }
@@ -76,7 +77,7 @@ func search(messages []*dialect.Message, id int64) (i int, found bool) {
 
 // extend returns t with more appended, shortened at the front to the tail's limits.
 func (t *tail) extend(more []*dialect.Message) *tail {
-	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs, excludes: t.excludes}
+	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs, authored: t.authored, excludes: t.excludes}
 	next.messages = append(t.messages, more...) // no other tail reads beyond len(t.messages)
 	erases := false
 	for _, m := range more {
@@ -110,6 +111,7 @@ func (t *tail) extend(more []*dialect.Message) *tail {
 // note notes what the tail has to know of a message in it.
 func (t *tail) note(m *dialect.Message) {
 	t.differs = t.differs || m.Differs()
+	t.authored = t.authored || m.Envelope != nil && m.Envelope.Authored != nil
 	t.excludes = t.excludes || m.Envelope != nil && m.Envelope.Exclude != ""
 }
 
@@ -117,7 +119,7 @@ func (t *tail) note(m *dialect.Message) {
 // of them, and the last of them has the id t.base. ok is false if the result exceeds the tail's
 // limits.
 func (t *tail) prepend(base int64, earlier []*dialect.Message) (next *tail, ok bool) {
-	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs, excludes: t.excludes}
+	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs, authored: t.authored, excludes: t.excludes}
 	for _, m := range earlier {
 		next.bytes += int32(m.Size())
 		next.note(m)

@@ -16,9 +16,15 @@ func TestTopUnwell(t *testing.T) {
 	server := redistest.Start(t)
 	environ := []string{"SWITCHBOARD_REDIS=" + server.URL(), "SWITCHBOARD_PEER_SECRET=0123456789abcdef0123456789abcdef"}
 	one, two := startBroker(t, environ), startBroker(t, environ)
-	eventually(t, "two servers", func() bool { return strings.Count(one.ok(t, "servers"), "\n") == 2 })
+	top := func() proctest.Result {
+		return proctest.Run(t, []string{"SWITCHBOARD_URL=" + one.url}, binary, "top", "--once", "--interval=100ms")
+	}
+	eventually(t, "one asks two", func() bool {
+		out := top().Stdout
+		return strings.Count(out, "\thealthy\t") == 2 && !strings.Contains(out, "\t-\t-\t-\n")
+	})
 	two.Signal(t, syscall.SIGSTOP)
-	r := proctest.Run(t, []string{"SWITCHBOARD_URL=" + one.url}, binary, "top", "--once", "--interval=100ms")
+	r := top()
 	if r.Code != exitFailed || !strings.Contains(r.Stdout, "\tserver_silent\t") || !strings.Contains(r.Stderr, " server_silent\n") {
 		t.Errorf("%+v", r)
 	}

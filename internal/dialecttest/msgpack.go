@@ -48,6 +48,14 @@ func (d MessagePack) Message(channel string, id int64, data []byte) *dialect.Mes
 	return &dialect.Message{Channel: channel, ID: id, Data: bytes.Clone(data)}
 }
 
+// Authored implements dialect.Maker.
+func (d MessagePack) Authored(channel string, id int64, data []byte, by string) *dialect.Message {
+	m := d.Message(channel, id, data)
+	shown := d.Part(channel, id, m.Data, &wire.StateEvent{By: by})
+	m.Envelope = &dialect.Envelope{By: by, Authored: shown}
+	return m
+}
+
 // Part implements dialect.Maker.
 func (d MessagePack) Part(channel string, id int64, data []byte, changes *wire.StateEvent) *dialect.Message {
 	return &dialect.Message{Channel: channel, ID: id, Data: data, State: changes}

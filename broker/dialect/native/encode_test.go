@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/broker/dialect"
 	"switchboard/internal/payload"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
@@ -122,6 +124,37 @@ func checkMessage(t *testing.T, channel string, id int64, data []byte) {
 	}
 	if line := m.Prepared.Line(); bytes.IndexByte(line, '\n') != len(line)-1 {
 		t.Fatalf("a line break within the message: %.80q", line)
+	}
+}
+
+// TestAuthored checks that a message with an author has the bytes of Part for subscribers that see
+// the author, and those of Message for the others, and that all connections share them.
+func TestAuthored(t *testing.T) {
+	d := New(0)
+	for _, channel := range []string{"news", `a"b\c`, strings.Repeat("n", 200)} {
+		for _, by := range []string{"alice/phone", `a"b\c`, "ünï", strings.Repeat("b", 200)} {
+			for _, data := range []string{`{}`, `{"a":"<&>\"}`, strings.Repeat("1", 200), strings.Repeat("1", 70_000)} {
+				given := []byte(data)
+				m := d.Authored(channel, 7, given, by)
+				clear(given) // data is not kept
+				shown := m.Shown(state.Filter{By: true}, d)
+				part := d.Part(channel, 7, []byte(data), &wire.StateEvent{By: by})
+				size := m.Size()
+				if got := shown.Bytes(&lineForm); !bytes.Equal(got, part.Bytes(&lineForm)) || string(shown.Data) != data || shown.State.By != by {
+					t.Errorf("with the author: %.200s, data %.80s", got, shown.Data)
+				}
+				plain := d.Message(channel, 7, []byte(data))
+				for _, form := range []*dialect.Form{&lineForm, &socketForm} {
+					got := m.Shown(state.Filter{}, d).Bytes(form)
+					if !bytes.Equal(got, plain.Bytes(form)) || string(m.Data) != data {
+						t.Errorf("without the author: %.200s, data %.80s", got, m.Data)
+					}
+				}
+				if m.Size() != size || size < shown.Size()+plain.Size() || m.WriteSize() < len(plain.Bytes(&socketForm)) {
+					t.Errorf("size %d, then %d, to write %d; want at least %d + %d", size, m.Size(), m.WriteSize(), shown.Size(), plain.Size())
+				}
+			}
+		}
 	}
 }
 
