@@ -126,6 +126,7 @@ var conformance = []struct {
 	{"state: several owners, end of a server", testStateServers},
 	{"state: a field that the client owns already", testStateOwnAgain},
 	{"state: kept and cleared", testStateKeep},
+	{"state: kept by small changes", testStateKeptBySmallChanges},
 	{"state: keys", testStateKeys},
 	{"state: durable", testStateDurable},
 	{"state: trimmed and confirmed channels", testStateTrim},

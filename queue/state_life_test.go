@@ -51,6 +51,37 @@ func testStateKeep(t *testing.T, open opener) {
 	equal(t, "a sweep of a state that is kept forever", must(f.stepState(t, Sweep, state.Connection{}))(t).KeepUntil, -1)
 }
 
+// testStateKeptBySmallChanges checks what one small change of a channel keeps alive, which bounds
+// what a user can keep: all fields but those with a lease, and no more bytes than the limit.
+func testStateKeptBySmallChanges(t *testing.T, open opener) {
+	f := open(t, Options{})
+	f.advance(t, 0)
+	const keep, most = time.Hour, 4096
+	change := func(ops ...state.Op) error {
+		_, err := f.AppendChannel(t.Context(), ChannelPush{Channel: room, Update: &state.Update{
+			Ops: ops, Writer: state.BackendHolder, Limits: state.Limits{Keep: keep, Bytes: most},
+		}})
+		return err
+	}
+	large, short := `"`+strings.Repeat("x", most/2)+`"`, `"`+strings.Repeat("y", most/4)+`"`
+	ok(t, change(set("large", large), leased(set("lease", short), 2*keep), set("n", "0")))
+	for day := range 3 {
+		f.advance(t, keep-time.Second)
+		ok(t, change(set("n", fmt.Sprint(day))))
+		want := map[string]string{"large": large, "n": fmt.Sprint(day)}
+		if day < 2 {
+			want["lease"] = short
+		}
+		f.wantState(t, fmt.Sprint("after change ", day), want)
+	}
+	if err := change(set("more", large)); err == nil {
+		t.Error("the state has more bytes than the limit")
+	}
+	f.advance(t, keep)
+	must(f.stepState(t, Sweep, state.Connection{}))(t)
+	f.wantState(t, "without a change", map[string]string{})
+}
+
 func testStateKeys(t *testing.T, open opener) {
 	f := open(t, Options{})
 	f.setServers(t, room, "s1")
