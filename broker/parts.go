@@ -126,7 +126,8 @@ func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 		Members:    func(channel string) []registry.Member { return b.sessions.Members(channel) },
 		Uncertain:  b.member.UncertainChannel,
 		AliasField: b.access.aliasField, Fields: b.readTexts,
-		LargeChannel: b.opts.Limits.LargeChannel, Notes: b.notes(), Logger: b.log,
+		LargeChannel: b.opts.Limits.LargeChannel, Renewal: b.opts.Timing.Refresh, HasFormer: b.member.HasFormer, Notes: b.notes(),
+		Logger: b.log,
 	})
 }
 

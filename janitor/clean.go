@@ -62,7 +62,8 @@ func (j *Janitor) release(ctx context.Context, server, client string, counts *co
 			return nil
 		}
 		if c.User != "" {
-			if err := r.ReleaseUser(ctx, c.User, client, c.Generation); err != nil {
+			// Servers that watch the user know by the lease of the dead server that the client is gone.
+			if _, err := r.ReleaseUser(ctx, c.User, client, c.Generation); err != nil {
 				return err
 			}
 		}

@@ -36,7 +36,7 @@ type Bindings interface {
 	HeldChannels(ctx context.Context, server string, n int) ([]string, error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 	HeldClients(ctx context.Context, server string, n int) ([]string, error)
-	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error)
 	DropClient(ctx context.Context, server, client string) error
 }
 

@@ -46,14 +46,14 @@ func testChanges(t *testing.T, s store) {
 	ok(t, s.Join(ctx, b))
 	c := a.sees("+b")
 	wanted := b
-	wanted.Connections, wanted.Watching, wanted.Can = 0, 1, features
+	wanted.Connections, wanted.Watching, wanted.Can = 0, 0, features
 	if c.Changed[0] != wanted || c.Listed != 2 {
 		t.Errorf("changed %+v of %d, want %+v of 2", c.Changed[0], c.Listed, wanted)
 	}
-	b.Connections, b.Watching = 8, 5
+	b.Connections, b.Watching = 8, 0
 	ok(t, s.Beat(ctx, b))
 	a.sees()
-	b.Watching = 0
+	b.Host = "b:2"
 	ok(t, s.Beat(ctx, b))
 	a.sees("+b")
 	ok(t, s.Join(ctx, Server{ID: "c"}))

@@ -58,6 +58,10 @@ func TestConformance(t *testing.T) {
 		{"a user at MaxClients loses the oldest offline client", testEviction},
 		{"a user has too many clients online", testMaxOnline},
 		{"users expire", testUserExpires},
+		{"changes of a user return the servers that watch", testUserWatchers},
+		{"a late call ends no newer watch", testUnwatchLate},
+		{"a watch and a bind at the same time", testWatchUserRace},
+		{"watches end", testUserWatchersExpire},
 
 		{"reads count in the meter of a call", testMetered},
 		{"revoked tokens are refused", testRevoke},
@@ -80,6 +84,15 @@ func TestConformance(t *testing.T) {
 // bindUser calls BindUsers for one binding.
 func bindUser(ctx context.Context, r contract, user string, b Binding) error {
 	return r.BindUsers(ctx, []UserBinding{{User: user, Binding: b}})[0]
+}
+
+// releaseUser calls ReleaseUser for a user without watchers.
+func releaseUser(ctx context.Context, r contract, user, client string, generation int64) error {
+	watchers, err := r.ReleaseUser(ctx, user, client, generation)
+	if len(watchers) > 0 {
+		err = errors.Join(err, fmt.Errorf("the user has the watchers %v", watchers))
+	}
+	return err
 }
 
 func ok(t *testing.T, err error) {

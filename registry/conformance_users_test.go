@@ -19,12 +19,12 @@ func testUserClients(t *testing.T, s store) {
 		{User: "unknown", Binding: Binding{"phone", "a", 5}},
 	}))
 
-	ok(t, s.ReleaseUser(ctx, "ann", "laptop", 6))
+	ok(t, releaseUser(ctx, s, "ann", "laptop", 6))
 	want(t, []Binding{{"laptop", "", 6}, {"phone", "a", 5}})(s.User(ctx, "ann"))
 	ok(t, s.ForgetUser(ctx, "ann", "laptop", 6))
 	ok(t, s.ForgetUser(ctx, "ann", "laptop", 6))
 	want(t, []Binding{{"phone", "a", 5}})(s.User(ctx, "ann"))
-	ok(t, s.ReleaseUser(ctx, "unknown", "phone", 1))
+	ok(t, releaseUser(ctx, s, "unknown", "phone", 1))
 	ok(t, s.ForgetUser(ctx, "unknown", "phone", 1))
 	want(t, []Binding(nil))(s.User(ctx, "unknown"))
 	want(t, [][]Binding{{{"phone", "a", 5}}, nil, {{"phone", "a", 7}}, {{"phone", "a", 5}}})(
@@ -42,9 +42,9 @@ func testGenerations(t *testing.T, s store) {
 		{"bind older", func(u string) error { return bindUser(t.Context(), s, u, Binding{"phone", "b", 4}) }, []Binding{bound}},
 		{"bind equal", func(u string) error { return bindUser(t.Context(), s, u, Binding{"phone", "b", 5}) }, []Binding{{"phone", "b", 5}}},
 		{"bind newer", func(u string) error { return bindUser(t.Context(), s, u, Binding{"phone", "b", 10}) }, []Binding{{"phone", "b", 10}}},
-		{"release older", func(u string) error { return s.ReleaseUser(t.Context(), u, "phone", 4) }, []Binding{bound}},
-		{"release equal", func(u string) error { return s.ReleaseUser(t.Context(), u, "phone", 5) }, []Binding{{"phone", "", 5}}},
-		{"release newer", func(u string) error { return s.ReleaseUser(t.Context(), u, "phone", 6) }, []Binding{bound}},
+		{"release older", func(u string) error { return releaseUser(t.Context(), s, u, "phone", 4) }, []Binding{bound}},
+		{"release equal", func(u string) error { return releaseUser(t.Context(), s, u, "phone", 5) }, []Binding{{"phone", "", 5}}},
+		{"release newer", func(u string) error { return releaseUser(t.Context(), s, u, "phone", 6) }, []Binding{bound}},
 		{"forget older", func(u string) error { return s.ForgetUser(t.Context(), u, "phone", 4) }, []Binding{bound}},
 		{"forget equal", func(u string) error { return s.ForgetUser(t.Context(), u, "phone", 5) }, nil},
 		{"forget newer", func(u string) error { return s.ForgetUser(t.Context(), u, "phone", 10) }, nil},
@@ -62,10 +62,10 @@ func testLargeGenerations(t *testing.T, s store) {
 	const top = 1<<53 - 1
 	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "a", top}))
 	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "b", top - 1}))
-	ok(t, s.ReleaseUser(ctx, "ann", "phone", top-1))
+	ok(t, releaseUser(ctx, s, "ann", "phone", top-1))
 	ok(t, s.ForgetUser(ctx, "ann", "phone", top-1))
 	want(t, []Binding{{"phone", "a", top}})(s.User(ctx, "ann"))
-	ok(t, s.ReleaseUser(ctx, "ann", "phone", top))
+	ok(t, releaseUser(ctx, s, "ann", "phone", top))
 	want(t, []Binding{{"phone", "", top}})(s.User(ctx, "ann"))
 }
 
@@ -78,8 +78,8 @@ func testEviction(t *testing.T, s store) {
 	fails(t, bindUser(ctx, s, "ann", Binding{"new", "a", 500}), ErrTooManyClients)
 	ok(t, bindUser(ctx, s, "ann", Binding{client(0), "b", 300})) // a known client needs no room
 
-	ok(t, s.ReleaseUser(ctx, "ann", client(9), 109))
-	ok(t, s.ReleaseUser(ctx, "ann", client(7), 107)) // 7 has a lower generation, 3 is online
+	ok(t, releaseUser(ctx, s, "ann", client(9), 109))
+	ok(t, releaseUser(ctx, s, "ann", client(7), 107)) // 7 has a lower generation, 3 is online
 	ok(t, bindUser(ctx, s, "ann", Binding{"new", "a", 500}))
 	bindings, err := s.User(ctx, "ann")
 	ok(t, err)
@@ -108,7 +108,7 @@ func testMaxOnline(t *testing.T, s store) {
 	}
 	for i, client := range []string{"a", "b", "c"} { // offline clients do not count
 		ok(t, bind(client, "x", int64(10+i)))
-		ok(t, s.ReleaseUser(ctx, "ann", client, int64(10+i)))
+		ok(t, releaseUser(ctx, s, "ann", client, int64(10+i)))
 	}
 	ok(t, bind("a", "x", 20))
 	ok(t, bind("b", "x", 21))
@@ -116,7 +116,7 @@ func testMaxOnline(t *testing.T, s store) {
 	fails(t, bind("d", "x", 23), ErrTooManyClients) // unknown
 	ok(t, bind("a", "y", 24))                       // already online
 	ok(t, bind("a", "x", 20))                       // an outdated generation is not an error
-	ok(t, s.ReleaseUser(ctx, "ann", "b", 21))
+	ok(t, releaseUser(ctx, s, "ann", "b", 21))
 	ok(t, bind("c", "x", 25))
 	fails(t, bind("b", "x", 26), ErrTooManyClients)
 	want(t, []Binding{{"a", "y", 24}, {"b", "", 21}, {"c", "x", 25}})(s.User(ctx, "ann"))
@@ -127,7 +127,7 @@ func testUserExpires(t *testing.T, s store) {
 	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "a", 9}))
 	s.loseUser("ann")
 	want(t, []Binding(nil))(s.User(ctx, "ann"))
-	ok(t, s.ReleaseUser(ctx, "ann", "phone", 9))
+	ok(t, releaseUser(ctx, s, "ann", "phone", 9))
 	want(t, []Binding(nil))(s.User(ctx, "ann"))
 	ok(t, bindUser(ctx, s, "ann", Binding{"phone", "b", 1})) // the expired generation is forgotten
 	want(t, []Binding{{"phone", "b", 1}})(s.User(ctx, "ann"))

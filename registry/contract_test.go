@@ -24,7 +24,9 @@ type contract interface {
 	DropClient(ctx context.Context, server, client string) error
 	BindUsers(ctx context.Context, list []UserBinding) []error
 	UsersHave(ctx context.Context, list []UserBinding) ([]bool, error)
-	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error)
+	WatchUsers(ctx context.Context, server string, users []string) []WatchOutcome
+	UnwatchUsers(ctx context.Context, list []UserWatch) error
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
 	Revoke(ctx context.Context, v Revocation) (Revoked, error)
 	CheckTokens(ctx context.Context, list []UserBinding) []error

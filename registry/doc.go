@@ -16,13 +16,15 @@
 //	s_changes_{servers}      ZSET    servers that have started or     the same; changesKeep
 //	                                 ended, by a growing number
 //	s_about_{servers}        HASH    host, version, started_at, can,  the same
-//	                                 watching of live servers, JSON
+//	                                 of live servers, JSON
 //	s_dead_{server}          STRING  empty: the tombstone             Options.TombstoneTTL
 //	s_died                   ZSET    dead servers by time             24 h, 1000 servers
 //	s_ch_{server}            SET     channels bound to the server     UnbindChannel, Leave, Forget
 //	s_c_{server}             SET     clients held by the server       DropClient, Leave, Forget
 //	u_{user}                 HASH    <server>:<generation> by client, Options.UserTTL, renewed by
 //	                                 without server if offline        BindUsers; MaxClients fields
+//	u_w_{user}               ZSET    servers that watch the user, by  Options.UserTTL, renewed by
+//	                                 their last registration, Unix us WatchUsers; UnwatchUsers
 //	u_r_{user}               STRING  tokens issued before this time   Options.RevokedTTL
 //	                                 are revoked, Unix ms
 //	u_r_{user}:<client>      STRING  the same for one client          Options.RevokedTTL
@@ -57,6 +59,14 @@
 // Both leases begin with the same beat. s_{server} fences a server that was declared dead, and is
 // what a janitor looks at. Servers of a former version are only in s_list and s_{server}. A caller
 // of Renew notices them by the length of s_list, and reads their leases.
+//
+// # Watched users
+//
+// A server that watches a user registers itself in u_w_{user} and then reads u_{user}. BindUsers
+// and ReleaseUser write u_{user} and read u_w_{user}, in one script. So of a registration and a
+// change at the same time, either the read sees the change, or the answer to the change has the
+// server, and its caller notifies that server. A server registers again at each renewal, and after
+// a failover may have lost its entry. The entries of dead servers end after Options.UserTTL.
 //
 // # Revoked tokens
 //

@@ -42,6 +42,10 @@ func (p keys) heldClients(server string) string { return string(p) + "s_c_{" + s
 // server that it names.
 func (p keys) user(user string) string { return string(p) + "u_{" + user + "}" }
 
+// userWatchers is a ZSET with a TTL: the servers that watch the user, by the time of their last
+// registration, Unix us. Each entry is owned by that server.
+func (p keys) userWatchers(user string) string { return string(p) + "u_w_{" + user + "}" }
+
 // revoked is a STRING with a TTL: the tokens of the user that were issued before this time, Unix
 // ms, are revoked. client is "" for all clients. Written by the backend through any server.
 func (p keys) revoked(user, client string) string {

@@ -33,6 +33,7 @@ type store struct {
 	endListed     func(t *testing.T, server string)   // ends its lease in the list of live servers
 	pause         func(t *testing.T, d time.Duration) // lets time pass for the list of live servers
 	loseList      func(c SubscriptionChange)
+	ageWatches    func(t *testing.T, user string) // ends the watches of a user
 }
 
 // eachStore runs a test over every implementation.
@@ -53,7 +54,8 @@ func memoryStore() store {
 		func(_ *testing.T, _ string, by time.Duration) { now = now.Add(by) },
 		func(_ *testing.T, server string) { m.live.ends[server] = now },
 		func(_ *testing.T, d time.Duration) { now = now.Add(d) },
-		func(SubscriptionChange) { now = now.Add(m.opts.SubscribedTTL) }}
+		func(SubscriptionChange) { now = now.Add(m.opts.SubscribedTTL) },
+		func(*testing.T, string) { now = now.Add(m.opts.UserTTL + time.Millisecond) }}
 }
 
 // redisStore expires a key by deleting it.
@@ -95,6 +97,15 @@ func redisStore(t *testing.T, client redis.UniversalClient) store {
 				t.Errorf("%s ends in %v", key, ttl)
 			}
 			ok(t, client.Del(t.Context(), key).Err())
+		},
+		func(t *testing.T, user string) {
+			key := r.keys.userWatchers(user)
+			if ttl := client.PTTL(t.Context(), key).Val(); ttl <= r.opts.UserTTL-time.Minute || ttl > r.opts.UserTTL {
+				t.Errorf("%s ends in %v", key, ttl)
+			}
+			for _, server := range client.ZRange(t.Context(), key, 0, -1).Val() {
+				ok(t, client.ZIncrBy(t.Context(), key, -float64(r.opts.UserTTL.Microseconds()+1000), server).Err())
+			}
 		}}
 }
 

@@ -24,6 +24,7 @@ type Memory struct {
 	rosters      map[rosterKey]*roster
 	version      int64 // of the last changed roster
 	users        map[string]*user
+	userWatchers map[string]map[string]time.Time // times of registration, by user and server
 	revoked      map[tokensOf]revocation
 	subscribed   map[tokensOf]subscriptionList
 	spent        map[sender]spent
@@ -55,6 +56,7 @@ func NewMemory(opts Options) *Memory {
 		watchers:     sortedSets{},
 		rosters:      map[rosterKey]*roster{},
 		users:        map[string]*user{},
+		userWatchers: map[string]map[string]time.Time{},
 		revoked:      map[tokensOf]revocation{},
 		subscribed:   map[tokensOf]subscriptionList{},
 		spent:        map[sender]spent{},

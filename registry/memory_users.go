@@ -15,8 +15,12 @@ func (m *Memory) BindUsers(_ context.Context, list []UserBinding) []error {
 	defer m.mu.Unlock()
 	errs := make([]error, len(list))
 	for i, b := range list {
+		list[i].Watchers = nil
 		if errs[i] = m.checkTokenLocked(b); errs[i] == nil {
-			errs[i] = m.bindUserLocked(b.User, b.Binding)
+			var written bool
+			if written, errs[i] = m.bindUserLocked(b.User, b.Binding); written {
+				list[i].Watchers = m.userWatchersLocked(b.User)
+			}
 		}
 		if len(m.subscribed) > 0 {
 			list[i].Subscribed = len(m.subscriptionsLocked(tokensOf{user: b.User}))+len(m.subscriptionsLocked(tokensOf{b.User, b.Client})) > 0
@@ -25,7 +29,7 @@ func (m *Memory) BindUsers(_ context.Context, list []UserBinding) []error {
 	return errs
 }
 
-func (m *Memory) bindUserLocked(name string, b Binding) error {
+func (m *Memory) bindUserLocked(name string, b Binding) (written bool, err error) {
 	u := m.userLocked(name)
 	if u == nil {
 		m.expireSomeLocked()
@@ -34,15 +38,15 @@ func (m *Memory) bindUserLocked(name string, b Binding) error {
 	}
 	current, known := u.clients[b.Client]
 	if known && current.Generation > b.Generation {
-		return nil
+		return false, nil
 	}
 	if current.Server == "" && m.opts.MaxOnline > 0 && u.online() >= m.opts.MaxOnline ||
 		!known && len(u.clients) >= MaxClients && !u.evict() {
-		return fmt.Errorf("bind client %s of user %s: %w", b.Client, name, ErrTooManyClients)
+		return false, fmt.Errorf("bind client %s of user %s: %w", b.Client, name, ErrTooManyClients)
 	}
 	u.clients[b.Client] = b
 	u.ends = m.opts.Now().Add(m.opts.UserTTL)
-	return nil
+	return true, nil
 }
 
 // UsersHave is like [Redis.UsersHave].
@@ -58,7 +62,7 @@ func (m *Memory) UsersHave(_ context.Context, list []UserBinding) ([]bool, error
 }
 
 // ReleaseUser is like [Redis.ReleaseUser].
-func (m *Memory) ReleaseUser(_ context.Context, name, client string, generation int64) error {
+func (m *Memory) ReleaseUser(_ context.Context, name, client string, generation int64) (watchers []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if u := m.userLocked(name); u != nil {
@@ -67,7 +71,7 @@ func (m *Memory) ReleaseUser(_ context.Context, name, client string, generation 
 			u.clients[client] = b
 		}
 	}
-	return nil
+	return m.userWatchersLocked(name), nil
 }
 
 // ForgetUser is like [Redis.ForgetUser].

@@ -26,6 +26,8 @@ var (
 	changePresenceScript = redispipe.MustScript(luaFiles, "change_presence")
 	bindUserScript       = redispipe.MustScript(luaFiles, "bind_user", "revoked")
 	releaseUserScript    = redispipe.MustScript(luaFiles, "release_user")
+	watchUserScript      = redispipe.MustScript(luaFiles, "watch_user")
+	unwatchUserScript    = redispipe.MustScript(luaFiles, "unwatch_user")
 	revokeScript         = redispipe.MustScript(luaFiles, "revoke")
 	subscribeScript      = redispipe.MustScript(luaFiles, "subscribe", "subscription_list")
 	subscriptionsScript  = redispipe.MustScript(luaFiles, "subscriptions", "subscription_list")
@@ -46,6 +48,7 @@ type Redis struct {
 	bindChannel   redispipe.Coalescer
 	unbindChannel redispipe.Coalescer
 	bindUsers     *redispipe.BatchScript
+	watchUsers    *redispipe.BatchScript
 	checkTokens   *redispipe.BatchScript
 	revoke        *redispipe.BatchScript
 	revokeDurably *redispipe.BatchScript
@@ -63,6 +66,7 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	r.bindUsers = &redispipe.BatchScript{
 		Script: bindUserScript, Shared: []any{r.opts.UserTTL.Milliseconds(), MaxClients, r.opts.MaxOnline},
 	}
+	r.watchUsers = &redispipe.BatchScript{Script: watchUserScript, Shared: []any{r.opts.UserTTL.Milliseconds()}}
 	r.checkTokens = &redispipe.BatchScript{Script: checkTokenScript}
 	r.subscriptions = &redispipe.BatchScript{
 		Script: subscriptionsScript, Shared: []any{r.opts.SubscribedTTL.Milliseconds(), MaxSubscriptions},

@@ -222,6 +222,28 @@ func TestEveryKeyIsKnownAndBounded(t *testing.T) {
 	}
 }
 
+// TestUnwatchedUsersCostNothing checks that a bind of a user costs the same commands as without
+// watchers and subscriptions: those in the script are one look for both.
+func TestUnwatchedUsersCostNothing(t *testing.T) {
+	client := redistest.Start(t).Client(t)
+	r := newRedis(client)
+	bind := func() (commands int) {
+		t.Helper()
+		ok(t, bindUser(t.Context(), r, "ann", Binding{"phone", "a", 1}))
+		before := commandsOf(t, client)
+		ok(t, bindUser(t.Context(), r, "ann", Binding{"phone", "a", 1}))
+		return commandsOf(t, client) - before
+	}
+	// EVALSHA, HGET, HSET, PEXPIRE, EXISTS, and the look for revoked tokens.
+	if n := bind(); n != 6 {
+		t.Errorf("a bind is %d commands, want 6", n)
+	}
+	ok(t, r.WatchUsers(t.Context(), "b", []string{"ann"})[0].Err)
+	if n := bind(); n != 8 {
+		t.Errorf("a bind of a watched user is %d commands, want 8", n)
+	}
+}
+
 // TestFullRedis checks that a full Redis accepts beats, tombstones, and calls that free memory.
 func TestFullRedis(t *testing.T) {
 	ctx := t.Context()
@@ -236,7 +258,7 @@ func TestFullRedis(t *testing.T) {
 	ok(t, r.Join(ctx, Server{ID: "a"}))
 	ok(t, r.Beat(ctx, Server{ID: "a"}))
 	want(t, true)(r.DeclareDead(ctx, "gone"))
-	ok(t, r.ReleaseUser(ctx, "ann", "phone", 1))
+	ok(t, releaseUser(ctx, r, "ann", "phone", 1))
 	ok(t, r.ForgetUser(ctx, "ann", "phone", 1))
 	ok(t, r.UnbindChannel(ctx, "a", "news"))
 	ok(t, r.DropClient(ctx, "a", "phone"))

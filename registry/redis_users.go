@@ -18,7 +18,7 @@ import (
 // changes nothing and returns no error. A user has at most MaxClients clients: a new one replaces
 // the offline client with the lowest generation. The error is ErrTooManyClients if none is offline,
 // or if Options.MaxOnline other clients of the user are online. It is ErrRevoked if the client's
-// token was revoked. It sets Subscribed of the bindings.
+// token was revoked. It sets Subscribed and Watchers of the bindings.
 func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	targets := make([]redispipe.Target, len(list))
 	for i, b := range list {
@@ -26,7 +26,7 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 			Script: r.bindUsers,
 			Keys: []string{
 				r.keys.user(b.User), r.keys.revoked(b.User, ""), r.keys.revoked(b.User, b.Client),
-				r.keys.subscriptions(b.User, ""), r.keys.subscriptions(b.User, b.Client),
+				r.keys.subscriptions(b.User, ""), r.keys.subscriptions(b.User, b.Client), r.keys.userWatchers(b.User),
 			},
 			Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10), strconv.FormatInt(b.Issued, 10)},
 			Note: note.Name{Kind: note.User, Name: b.User},
@@ -36,8 +36,8 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
 		b, err := list[i], answer.Err
 		if err == nil {
-			reply, _ := answer.Value.(int64)
-			err, list[i].Subscribed = bindErrors[reply], reply == 2
+			reply, watchers := splitReply(answer.Value)
+			err, list[i].Subscribed, list[i].Watchers = bindErrors[reply], reply == 2, watchers
 		}
 		if err != nil {
 			errs[i] = fmt.Errorf("bind client %s of user %s: %w", b.Client, b.User, err)
@@ -68,14 +68,42 @@ func (r *Redis) UsersHave(ctx context.Context, list []UserBinding) ([]bool, erro
 // bindErrors are the errors of the answers of the script.
 var bindErrors = map[int64]error{2: nil, 1: nil, 0: ErrTooManyClients, -1: ErrRevoked}
 
-// ReleaseUser marks the client offline in u_{user} if its entry has this generation. The client
-// stays known.
-func (r *Redis) ReleaseUser(ctx context.Context, user, client string, generation int64) error {
-	name := note.Name{Kind: note.User, Name: user}
-	if _, err := r.pipe.EvalNoted(ctx, name, releaseUserScript, []string{r.keys.user(user)}, client, generation); err != nil {
-		return fmt.Errorf("release client %s of user %s: %w", client, user, err)
+// splitReply returns the number and the names of the answer to bind_user.
+func splitReply(value any) (number int64, names []string) {
+	list, ok := value.([]any)
+	if !ok {
+		number, _ = value.(int64)
+		return number, nil
 	}
-	return nil
+	if len(list) > 0 {
+		number, _ = list[0].(int64)
+		names = sortedNames(list[1:])
+	}
+	return number, names
+}
+
+// sortedNames returns the strings in list, sorted; nil for none.
+func sortedNames(list []any) (names []string) {
+	for _, value := range list {
+		if name, ok := value.(string); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ReleaseUser marks the client offline in u_{user} if its entry has this generation. The client
+// stays known. ReleaseUser returns the servers that watch the user, sorted. It does so whatever the
+// generation: if the client has moved, the hint of its new server may be lost.
+func (r *Redis) ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error) {
+	name := note.Name{Kind: note.User, Name: user}
+	reply, err := r.pipe.EvalNoted(ctx, name, releaseUserScript, []string{r.keys.user(user), r.keys.userWatchers(user)}, client, generation)
+	if err != nil {
+		return nil, fmt.Errorf("release client %s of user %s: %w", client, user, err)
+	}
+	list, _ := reply.([]any)
+	return sortedNames(list), nil
 }
 
 // ForgetUser removes the client from u_{user}, unless its entry has a higher generation.

@@ -31,7 +31,7 @@ type Server struct {
 	Connections int64
 	Users       int64
 	Channels    int64
-	Watching    int64 // users whose presence its clients watch
+	Watching    int64 // users whose presence its clients watch, for servers of former versions
 	// StatesChanged differs after each NotifyStates for the server. It is 0 if there was none in this
 	// lease. Join and Beat do not write it.
 	StatesChanged int64
@@ -47,8 +47,7 @@ type Server struct {
 const features = "changes"
 
 // Changes are what has changed in the list of live servers, and what a beat also reads. The
-// servers have no LastActive, Connections, Users, Channels and StatesChanged, and a Watching of 1
-// stands for any number.
+// servers have no LastActive, Connections, Users, Channels, Watching and StatesChanged.
 type Changes struct {
 	Number  int64    // of the last change, for the next call
 	All     bool     // Changed has all live servers
@@ -65,26 +64,19 @@ const changesKeep = 10 * time.Minute
 
 // about is the JSON in the list of live servers.
 type about struct {
-	Host     string `json:"host"`
-	Version  string `json:"version"`
-	Started  int64  `json:"started_at"` // Unix ms
-	Watching bool   `json:"watching,omitempty"`
-	Can      string `json:"can"`
-	Notes    string `json:"notes,omitempty"`
+	Host    string `json:"host"`
+	Version string `json:"version"`
+	Started int64  `json:"started_at"` // Unix ms
+	Can     string `json:"can"`
+	Notes   string `json:"notes,omitempty"`
 }
 
 func aboutOf(s Server) about {
-	return about{
-		Host: s.Host, Version: s.Version, Started: s.StartedAt.UnixMilli(), Watching: s.Watching > 0, Can: features, Notes: s.Notes,
-	}
+	return about{Host: s.Host, Version: s.Version, Started: s.StartedAt.UnixMilli(), Can: features, Notes: s.Notes}
 }
 
 func (a about) server(id string) Server {
-	s := Server{ID: id, Host: a.Host, Version: a.Version, StartedAt: time.UnixMilli(a.Started).UTC(), Can: a.Can, Notes: a.Notes}
-	if a.Watching {
-		s.Watching = 1
-	}
-	return s
+	return Server{ID: id, Host: a.Host, Version: a.Version, StartedAt: time.UnixMilli(a.Started).UTC(), Can: a.Can, Notes: a.Notes}
 }
 
 // Death is a server that has died.
@@ -115,6 +107,25 @@ type UserBinding struct {
 	Issued int64
 	// Subscribed is set by BindUsers if Subscriptions of the client are not empty.
 	Subscribed bool
+	// Watchers is set by BindUsers to the servers that watch the user, sorted, see WatchUsers. It is
+	// nil if nothing was written.
+	Watchers []string
+}
+
+// UserWatch is the registration of a server that watches a user.
+type UserWatch struct {
+	User, Server string
+	Number       int64 // that WatchUsers has returned
+}
+
+// WatchOutcome is the result of WatchUsers for one user.
+type WatchOutcome struct {
+	// Number grows with each registration of the server for the user.
+	Number int64
+	// Renewed is whether the server was registered before. If it was not, and the caller believed
+	// so, it has perhaps missed changes.
+	Renewed bool
+	Err     error
 }
 
 // Revocation revokes the tokens of a user that were issued before a time.

@@ -66,13 +66,29 @@ func (m *Member) Acknowledged(server, client string, generation, id int64) {
 	m.Send(server, peer.Hint{Kind: peer.Acknowledged, Name: client, ID: id, Prev: generation})
 }
 
-// UserChanged implements session.Notify.UserChanged: it notifies all servers with watchers that a
-// client of the user connected or disconnected.
-func (m *Member) UserChanged(user string) {
+// UserChanged implements session.Notify.UserChanged: it notifies the servers that watch the user
+// that a client of the user connected or disconnected. Servers of former versions do not register
+// themselves: all that watch some user are notified.
+func (m *Member) UserChanged(user string, watchers []string) {
 	m.parts.Presence.UserChanged(user)
-	for id, s := range m.Live() {
-		if s.Watching > 0 && id != m.ID() {
-			m.Send(id, peer.Hint{Kind: peer.User, Name: user})
+	h := peer.Hint{Kind: peer.User, Name: user}
+	for _, id := range watchers {
+		if id != m.ID() {
+			m.Send(id, h)
 		}
 	}
+	if former := m.former.Load(); former != nil {
+		for _, s := range *former {
+			if s.Watching > 0 {
+				m.Send(s.ID, h)
+			}
+		}
+	}
+}
+
+// HasFormer reports whether servers of former versions may be live, which do not know which servers
+// watch a user. It is true before the first beat.
+func (m *Member) HasFormer() bool {
+	former := m.former.Load()
+	return former == nil || len(*former) > 0
 }

@@ -18,11 +18,10 @@ const readAllBeats = 30
 // without a lease. A server of a former version is not in the list that beats return. While one is
 // listed, its lease is read at each beat.
 type known struct {
-	number   int64 // see registry.Changes; 0 if the next beat reads all servers
-	epoch    uint64
-	watching bool   // the description of this server in the list
-	notes    string // the same
-	beats    int    // since the last one that read all servers
+	number int64 // see registry.Changes; 0 if the next beat reads all servers
+	epoch  uint64
+	notes  string // the description of this server in the list
+	beats  int    // since the last one that read all servers
 
 	changes map[string]registry.Server // live, by the list that beats return
 	leases  map[string]registry.Server // live only by their leases
@@ -41,9 +40,8 @@ func newKnown() known {
 
 // since returns the number for the next beat of this server.
 func (k *known) since(epoch uint64, self registry.Server) int64 {
-	watching := self.Watching > 0
-	if epoch != k.epoch || watching != k.watching || self.Notes != k.notes || k.beats >= readAllBeats {
-		k.epoch, k.watching, k.notes, k.number = epoch, watching, self.Notes, 0
+	if epoch != k.epoch || self.Notes != k.notes || k.beats >= readAllBeats {
+		k.epoch, k.notes, k.number = epoch, self.Notes, 0
 	}
 	k.beats++
 	return k.number

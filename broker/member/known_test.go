@@ -103,9 +103,9 @@ func TestReadsAllServers(t *testing.T) {
 		{func() {}, 0, false},
 		{func() {}, 1, true}, // a failover
 		{func() {}, 1, false},
-		{func() { self.Watching = 3 }, 1, true},
-		{func() { self.Watching = 2 }, 1, false},
-		{func() { self.Watching = 0 }, 1, true},
+		{func() { self.Watching = 3 }, 1, false},
+		{func() { self.Notes = "nt_{1}:a" }, 1, true},
+		{func() { self.Notes = "nt_{1}:a" }, 1, false},
 		{func() { k.found(registry.Server{ID: "b"}) }, 1, true},
 		{func() {
 			if _, err := k.readListed(t.Context(), &leaseList{listed: []string{"b"}}, "a", 1); err != nil {

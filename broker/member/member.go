@@ -83,6 +83,7 @@ type Member struct {
 
 	id         atomic.Pointer[string] // a server that was declared dead takes a new id
 	live       atomic.Pointer[map[string]registry.Server]
+	former     atomic.Pointer[[]registry.Server] // live servers of former versions; nil before the first beat
 	joined     atomic.Bool
 	leaseStart atomic.Int64 // ns since started: when the last successful renewal began
 	lastBeat   atomic.Int64 // ns since started: when the last successful beat ended
@@ -231,10 +232,14 @@ func (m *Member) noteStates(changed int64) {
 // setLive replaces the live servers.
 func (m *Member) setLive(live map[string]registry.Server) {
 	m.live.Store(&live)
-	ids := make(map[string]bool, len(live))
-	for id := range live {
+	ids, former := make(map[string]bool, len(live)), []registry.Server{}
+	for id, s := range live {
 		ids[id] = true
+		if s.Can == "" && id != m.ID() {
+			former = append(former, s)
+		}
 	}
+	m.former.Store(&former)
 	m.parts.Presence.SetLive(ids)
 	if m.parts.Links != nil {
 		m.parts.Links.SetServers(m.Servers())

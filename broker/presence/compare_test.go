@@ -47,7 +47,8 @@ func (c *compareWorld) online(server, user string) {
 // offline disconnects the client that online has connected to a server, without a hint.
 func (c *compareWorld) offline(server, user string) {
 	client := user + "/phone"
-	c.check(c.store.ReleaseUser(c.t.Context(), user, client, c.generation))
+	_, err := c.store.ReleaseUser(c.t.Context(), user, client, c.generation)
+	c.check(err)
 	c.check(c.store.DropClient(c.t.Context(), server, client))
 }
 

@@ -27,6 +27,22 @@ func (f faultyStore) nextFailure() (before, after bool) {
 	return !f.n.failAfter, f.n.failAfter
 }
 
+// WatchUsers fails if the next call fails.
+func (f faultyStore) WatchUsers(ctx context.Context, server string, users []string) []registry.WatchOutcome {
+	before, after := f.nextFailure()
+	var out []registry.WatchOutcome
+	if !before {
+		out = f.Memory.WatchUsers(ctx, server, users)
+	}
+	if before || after {
+		out = make([]registry.WatchOutcome, len(users))
+		for i := range out {
+			out[i].Err = errUnavailable
+		}
+	}
+	return out
+}
+
 // ChangePresence makes the change. A call that fails before the change fails for all channels, and
 // one that fails after it, for some.
 func (f faultyStore) ChangePresence(ctx context.Context, server string, list []registry.RosterChange) []registry.RosterOutcome {

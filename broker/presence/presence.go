@@ -37,6 +37,8 @@ type Store interface {
 	Lease(ctx context.Context, server string) (registry.Server, bool, error)
 	User(ctx context.Context, user string) ([]registry.Binding, error)
 	Users(ctx context.Context, users []string) ([][]registry.Binding, error)
+	WatchUsers(ctx context.Context, server string, users []string) []registry.WatchOutcome
+	UnwatchUsers(ctx context.Context, list []registry.UserWatch) error
 	UnbindChannel(ctx context.Context, server, channel string) error
 	DeclaredDead(ctx context.Context, server string) (bool, error)
 }
@@ -64,6 +66,11 @@ type Options struct {
 	// LargeChannel is the number of clients above which a channel's changes are coalesced to one
 	// event per second, and no here values are sent. Zero means 200.
 	LargeChannel int
+	// Renewal is how often this server registers again as watching a user. Zero means 30 min.
+	Renewal time.Duration
+	// HasFormer reports whether servers may be live that do not know which servers watch a user. They
+	// learn only from this server's next beats that it watches users. Nil means that there are none.
+	HasFormer func() bool
 	// Grace is how many seconds a user may be away before going offline. Zero means 5.
 	Grace   int
 	Timeout time.Duration // per store call. Zero means 5 s
@@ -89,12 +96,17 @@ type Presence struct {
 	noCoalescing  bool                      // StopCoalescing was called
 	views         map[string]*View
 	users         map[string]*UserView
+	unwatched     []registry.UserWatch // registrations to remove
 }
 
 // New returns a Presence without members and watchers.
 func New(opts Options) *Presence {
 	opts.LargeChannel = cmp.Or(opts.LargeChannel, 200)
 	opts.Grace = cmp.Or(opts.Grace, 5)
+	opts.Renewal = cmp.Or(opts.Renewal, 30*time.Minute)
+	if opts.HasFormer == nil {
+		opts.HasFormer = func() bool { return false }
+	}
 	if opts.Uncertain == nil {
 		opts.Uncertain = func(string) {}
 	}
@@ -193,11 +205,12 @@ func (p *Presence) rewriteRosters(channels []string) {
 	}
 }
 
-// ResyncUsers reads the views of the users in the slots again.
+// ResyncUsers registers this server again as watching the users in the slots, and reads their views
+// again. Call it when the store may have lost the registrations, or when this server has a new id.
 func (p *Presence) ResyncUsers(of *slots.Set) {
 	for _, v := range p.allUserViews() {
 		if of.HasName(v.user) {
-			v.markDirty()
+			v.watchAgain()
 		}
 	}
 }
@@ -210,9 +223,7 @@ func (p *Presence) Tick() {
 	for _, v := range p.allViews() {
 		v.tick()
 	}
-	for _, v := range p.allUserViews() {
-		v.tick()
-	}
+	p.tickUsers()
 	p.tickHere()
 }
 

@@ -4,15 +4,16 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"switchboard/broker/loop"
 	"switchboard/internal/wire"
 	"switchboard/registry"
 )
 
-// initialReads is how long a new view reads the store every second, in seconds. It may receive no
-// hints in this time: the other servers learn only from this server's next beat that it watches
-// users.
+// initialReads is how long a new view reads the store every second, in seconds, if servers of
+// former versions may be live. It may receive no hints from them in this time: they learn only from
+// this server's next beat that it watches users.
 const initialReads = 5
 
 // UserView is this server's view of a watched user: whether the user is online.
@@ -23,16 +24,19 @@ type UserView struct {
 	refs     int           // guarded by p.mu
 	readLock chan struct{} // one slot, held during a read of the store, so that a later read is applied last
 
-	mu          sync.Mutex // guards the fields below
-	initialized bool       // read at least once
-	servers     []string   // those that have clients of the user, live or not; sorted
-	online      bool       // as the watchers know it
-	awaySeconds int        // time since an online user lost the last connection; 0 if the user is connected or offline
-	age         int        // seconds, at most initialReads+1
-	dirty       bool       // the store must be read
-	reading     bool       // a reader is queued or running
-	inFlight    bool       // a read of the store has begun and is not applied yet
-	seq         int64      // grows with each change
+	mu          sync.Mutex         // guards the fields below
+	initialized bool               // read at least once
+	servers     []string           // those that have clients of the user, live or not; sorted
+	online      bool               // as the watchers know it
+	awaySeconds int                // time since an online user lost the last connection; 0 if the user is connected or offline
+	age         int                // seconds, at most initialReads+1
+	dirty       bool               // the store must be read
+	reading     bool               // a reader is queued or running
+	inFlight    bool               // a read of the store has begun and is not applied yet
+	seq         int64              // grows with each change
+	watched     registry.UserWatch // this server's registration in the store; zero for none
+	renewedAt   time.Time          // when the registration was made or renewed
+	mustWatch   bool               // the store may have lost it, or this server has a new id
 
 	perLoop allWatchers // not guarded by mu: each loop uses its own entry
 }
@@ -67,11 +71,14 @@ func (p *Presence) ReleaseUser(v *UserView) {
 	defer p.mu.Unlock()
 	if v.refs--; v.refs == 0 && p.users[v.user] == v {
 		delete(p.users, v.user)
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		p.unwatchLocked(v.watched)
 	}
 }
 
-// WatchedUsers returns how many users are watched here. Other servers send user hints only to
-// servers that watch some.
+// WatchedUsers returns how many users are watched here. Servers of former versions send user hints
+// only to servers that watch some.
 func (p *Presence) WatchedUsers() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +148,11 @@ func (v *UserView) readStore(ctx context.Context) error {
 	v.mu.Lock()
 	v.dirty, v.inFlight = false, true
 	v.mu.Unlock()
-	bindings, err := v.p.opts.Store.User(ctx, v.user)
+	err := v.register(ctx)
+	var bindings []registry.Binding
+	if err == nil {
+		bindings, err = v.p.opts.Store.User(ctx, v.user)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.inFlight = false
@@ -196,16 +207,23 @@ func (v *UserView) eventLocked() wire.Event {
 	return wire.Event{Type: kind, Channel: wire.UserChannelPrefix + v.user, User: v.user}
 }
 
-func (v *UserView) tick() {
+// tick returns whether the registration is due to be renewed.
+func (v *UserView) tick() (due bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.awaySeconds > 0 {
 		v.awaySeconds++
 	}
-	if v.age++; v.age <= initialReads || v.dirty || v.awaySeconds > v.p.opts.Grace {
-		v.age = min(v.age, initialReads+1)
+	if v.age <= initialReads {
+		v.age++
+	}
+	if v.dirty || v.awaySeconds > v.p.opts.Grace || v.age <= initialReads && v.p.opts.HasFormer() {
 		v.markDirtyLocked()
 	}
+	if due = v.watched.Number != 0 && time.Since(v.renewedAt) >= v.p.opts.Renewal; due {
+		v.renewedAt = time.Now() // it is asked for once
+	}
+	return due
 }
 
 // Subscribe adds a watcher, which receives all later changes. It runs on l, the watcher's loop, and

@@ -30,10 +30,21 @@ func (n *node) watchUserNamed(name, user string) *testWatcher {
 // bind stores the server that bob's client is connected to; no server means that it disconnected.
 func (w *world) bind(client, server string, generation int64) {
 	w.t.Helper()
-	w.check(w.store.BindUsers(w.t.Context(), []registry.UserBinding{{User: "bob", Binding: registry.Binding{Client: client, Server: server, Generation: generation}}})[0])
-	for _, n := range w.nodes {
-		n.UserChanged("bob")
+	for _, id := range w.bindSilently(client, server, generation) {
+		for _, n := range w.nodes {
+			if n.id == id {
+				n.UserChanged("bob")
+			}
+		}
 	}
+}
+
+// bindSilently is bind without hints. It returns the servers that watch bob.
+func (w *world) bindSilently(client, server string, generation int64) []string {
+	w.t.Helper()
+	list := []registry.UserBinding{{User: "bob", Binding: registry.Binding{Client: client, Server: server, Generation: generation}}}
+	w.check(w.store.BindUsers(w.t.Context(), list)[0])
+	return list[0].Watchers
 }
 
 // tickSeconds ticks n times, a second apart, and lets one more second pass.
@@ -90,13 +101,21 @@ func TestUser(t *testing.T) {
 	})
 }
 
-// TestInitialReads checks that a new view detects changes by itself, before the other servers know
-// that it needs hints.
+// unwatch closes the watcher's subscription.
+func (o *testWatcher) unwatch() {
+	done := make(chan struct{})
+	o.sub.loop.Post(func() { o.sub.Close(); close(done) })
+	<-done
+}
+
+// TestInitialReads checks that a new view detects changes by itself, before servers of former
+// versions know that it needs hints.
 func TestInitialReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, 0, "a", "b")
+		w.hasFormer = true
 		o := w.nodes["a"].watchUser("x")
-		w.check(w.store.BindUsers(t.Context(), []registry.UserBinding{{User: "bob", Binding: registry.Binding{Client: "phone", Server: "b", Generation: 1}}})[0])
+		w.bindSilently("phone", "b", 1)
 		w.tickSeconds(2)
 		if !o.knows[""] {
 			t.Error("bob connected, and the watcher received no join")
@@ -104,9 +123,7 @@ func TestInitialReads(t *testing.T) {
 		if n := w.nodes["a"].WatchedUsers(); n != 1 {
 			t.Errorf("%d users are watched", n)
 		}
-		done := make(chan struct{})
-		o.sub.loop.Post(func() { o.sub.Close(); close(done) })
-		<-done
+		o.unwatch()
 		if n := w.nodes["a"].WatchedUsers(); n != 0 {
 			t.Errorf("%d users are watched without a watcher", n)
 		}

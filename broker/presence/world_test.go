@@ -29,7 +29,9 @@ type world struct {
 	store *registry.Memory
 	rng   *rand.Rand
 	live  map[string]bool
-	nodes map[string]*node
+	// hasFormer is whether a server may not know which servers watch a user.
+	hasFormer bool
+	nodes     map[string]*node
 
 	mu          sync.Mutex // guards losingHints, and rng while the servers run
 	losingHints bool       // hints are lost
@@ -58,6 +60,9 @@ type node struct {
 	holdUp    map[string]chan struct{} // by method: calls wait for it after they have read the store
 }
 
+// testRenewal is how often a server registers again as watching a user.
+const testRenewal = 20 * time.Second
+
 func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 	w := &world{t: t, store: registry.NewMemory(registry.Options{}), rng: rand.New(rand.NewPCG(seed, 1)), live: map[string]bool{}, nodes: map[string]*node{}}
 	for _, id := range names {
@@ -66,6 +71,7 @@ func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 			Messages: native.New(0),
 			Store:    faultyStore{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.serverID, HoldsLease: n.leased,
 			Notify: n.notify, Members: n.listMembers, LargeChannel: large,
+			Renewal: testRenewal, HasFormer: func() bool { return w.hasFormer },
 			Hold: func(string) func() { return func() {} }, AliasField: w.aliasField, Fields: n.readAliases,
 		})
 		w.nodes[id] = n

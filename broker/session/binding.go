@@ -30,6 +30,8 @@ type binder struct {
 
 	unconfirmed unconfirmedBinds
 	failed      failedUnbinds
+	// uncertainUsers are clients whose users may have changed without a hint.
+	uncertainUsers uncertainUsers
 }
 
 // storeContext returns the context of the store calls of one message. It is shared by calls that
@@ -155,7 +157,7 @@ func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, issued []i
 			if list[k].Subscribed {
 				listed[at[k]] = true
 			}
-			b.opts.Notify.UserChanged(list[k].User)
+			b.opts.Notify.UserChanged(list[k].User, list[k].Watchers)
 		}
 	}
 	b.readLists(ctx, claims, listed, out)

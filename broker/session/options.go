@@ -78,7 +78,7 @@ type Registry interface {
 	DropClient(ctx context.Context, server, client string) error
 	BindUsers(ctx context.Context, list []registry.UserBinding) []error
 	UsersHave(ctx context.Context, list []registry.UserBinding) ([]bool, error)
-	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error)
 	Subscribe(ctx context.Context, c registry.SubscriptionChange) (registry.SubscriptionsChanged, error)
 	Subscriptions(ctx context.Context, list []registry.Subscriber) []registry.SubscriptionsOutcome
 }
@@ -220,8 +220,9 @@ type Notify struct {
 	// Uncertain is called if the outcome of a call is unknown that removes the client from this
 	// server's list. Nil means no call.
 	Uncertain func(client string)
-	// UserChanged is called when a client of the user was bound or unbound.
-	UserChanged func(user string)
+	// UserChanged is called when a client of the user was bound or unbound, with the servers that
+	// watch the user. They are nil if the call failed; it is then repeated.
+	UserChanged func(user string, watchers []string)
 	// Rejected is called when a client's token is refused, with one of the Rejected constants and
 	// the client's address.
 	Rejected func(reason, address string)
@@ -268,7 +269,7 @@ func (o Options) withDefaults() Options {
 		o.Notify.Uncertain = func(string) {}
 	}
 	if o.Notify.UserChanged == nil {
-		o.Notify.UserChanged = func(string) {}
+		o.Notify.UserChanged = func(string, []string) {}
 	}
 	if o.Notify.Rejected == nil {
 		o.Notify.Rejected = func(string, string) {}

@@ -17,6 +17,7 @@ type rebindCounter struct {
 	session.Registry
 	held, bound int
 	fail        error
+	loseAnswers bool // of BindUsers
 }
 
 func (r *rebindCounter) wrap(reg session.Registry) { r.Registry = reg }
@@ -28,7 +29,44 @@ func (r *rebindCounter) HoldClients(ctx context.Context, server string, clients 
 
 func (r *rebindCounter) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
 	r.bound += len(list)
-	return r.Registry.BindUsers(ctx, list)
+	errs := r.Registry.BindUsers(ctx, list)
+	if r.loseAnswers {
+		for i := range list {
+			list[i].Watchers, errs[i] = nil, errors.New("no answer")
+		}
+	}
+	return errs
+}
+
+// TestRebindWithoutAnswer lets the store restore an entry in a user's list without an answer. A
+// comparison finds nothing to do then, but the servers that watch the user must be notified.
+func TestRebindWithoutAnswer(t *testing.T) {
+	const client = "ann/phone"
+	calls := &rebindCounter{}
+	var notified []string
+	h := newUnconnected(t, session.Options{Registry: calls, Notify: session.Notify{UserChanged: func(_ string, watchers []string) {
+		notified = append(notified, watchers...)
+	}}}, unwrapped, []wire.Request{{Type: wire.TypeConnect, Client: "phone", User: "ann"}})
+	h.received()
+	ctx := t.Context()
+	if err := h.registry.WatchUsers(ctx, "watcher", []string{"ann"})[0].Err; err != nil {
+		t.Fatal(err)
+	}
+	record, _, _ := h.queue.Client(ctx, client)
+	_, _ = h.registry.ReleaseUser(ctx, "ann", client, record.Generation)
+	for _, step := range []struct {
+		loseAnswers bool
+		notified    []string
+	}{{true, nil}, {false, []string{"watcher"}}, {false, nil}} {
+		notified, calls.loseAnswers = nil, step.loseAnswers
+		if _, err := h.Rebind(ctx, []session.Lost{{Client: client, User: true}}); (err != nil) != step.loseAnswers {
+			t.Error(err)
+		}
+		h.settle()
+		if !slices.Equal(notified, step.notified) {
+			t.Errorf("%+v: notified %v", step, notified)
+		}
+	}
 }
 
 // TestRebind checks that Rebind writes and reads only what the store has lost.
@@ -52,7 +90,7 @@ func TestRebind(t *testing.T) {
 	ctx := t.Context()
 	record, _, _ := h.queue.Client(ctx, client)
 	_, _, _, _ = h.queue.Release(ctx, client, "me")
-	_ = h.registry.ReleaseUser(ctx, "ann", client, record.Generation)
+	_, _ = h.registry.ReleaseUser(ctx, "ann", client, record.Generation)
 	_ = h.registry.DropClient(ctx, "me", client)
 	if _, err := h.queue.AppendClient(ctx, queue.ClientPush{Client: client, Data: []byte("1")}); err != nil { // without a hint
 		t.Fatal(err)

@@ -139,7 +139,7 @@ func (b *binder) renewUsers(ctx context.Context, server string, jobs []*renewJob
 		}
 		bound := registry.Binding{Client: j.binding.client, Server: server, Generation: j.binding.generation}
 		entry := registry.UserBinding{User: user, Binding: bound, Issued: j.proof.issued()}
-		if j.compared {
+		if j.compared && !b.uncertainUsers.has(j.binding.client) {
 			compared, ofCompared = append(compared, entry), append(ofCompared, j)
 		} else {
 			users, of = append(users, entry), append(of, j)
@@ -156,8 +156,8 @@ func (b *binder) renewUsers(ctx context.Context, server string, jobs []*renewJob
 	if len(users) > 0 {
 		for i, err := range b.opts.Registry.BindUsers(ctx, users) {
 			of[i].err = err
-			if of[i].compared {
-				b.opts.Notify.UserChanged(users[i].User) // meanwhile the user seemed to be offline
+			if b.uncertainUsers.bound(users[i].Client, of[i].compared, err) {
+				b.opts.Notify.UserChanged(users[i].User, users[i].Watchers) // meanwhile the user seemed to be offline
 			}
 		}
 	}

@@ -68,8 +68,10 @@ func (b *binder) unbind(ctx context.Context, old binding) error {
 	if user := wire.UserOf(old.client); err == nil && user != "" {
 		span := b.opts.Notes.Open()
 		defer span.Close()
-		err = b.opts.Registry.ReleaseUser(ctx, user, old.client, old.generation)
-		b.opts.Notify.UserChanged(user)
+		var watchers []string
+		watchers, err = b.opts.Registry.ReleaseUser(ctx, user, old.client, old.generation)
+		b.opts.Notify.UserChanged(user, watchers)
+		b.uncertainUsers.forget(old.client)
 	}
 	if err == nil && !rebound {
 		err = b.dropClient(ctx, b.opts.ServerID(), old.client)

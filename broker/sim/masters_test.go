@@ -49,9 +49,10 @@ func (w *world) failOver(master int, lost func() bool) {
 		}
 		if user != "" && masterOf(user) == master && r.entry.Server != "" && lost() {
 			w.log("it has lost the entry of %s at %s", name, r.entry.Server)
-			_ = w.registry.ReleaseUser(ctx, user, name, r.entry.Generation)
+			_, _ = w.registry.ReleaseUser(ctx, user, name, r.entry.Generation)
 		}
 	}
+	w.loseWatches(func(user string) bool { return masterOf(user) == master })
 	of := slotsOf(master)
 	for _, n := range w.nodes {
 		n.member.Changed(&of)

@@ -95,6 +95,41 @@ func (s *store) Users(ctx context.Context, users []string) ([][]registry.Binding
 	}, users)
 }
 
+func (s *store) WatchUsers(ctx context.Context, server string, users []string) []registry.WatchOutcome {
+	out := make([]registry.WatchOutcome, len(users))
+	list, err := callStore(ctx, s, "WatchUsers", subject{}, func(ctx context.Context) ([]registry.WatchOutcome, error) {
+		return s.w.registry.WatchUsers(ctx, server, users), nil
+	}, server, users)
+	if err == nil {
+		return list
+	}
+	for i := range out {
+		out[i].Err = err
+	}
+	return out
+}
+
+func (s *store) UnwatchUsers(ctx context.Context, list []registry.UserWatch) error {
+	return callStoreErr(ctx, s, "UnwatchUsers", subject{}, func(ctx context.Context) error {
+		return s.w.registry.UnwatchUsers(ctx, list)
+	}, list)
+}
+
+// loseWatches lets the store lose which servers watch some users.
+func (w *world) loseWatches(lost func(user string) bool) {
+	ctx := context.Background()
+	for _, name := range w.names {
+		user := w.clients[name].user
+		for _, n := range w.nodes {
+			if user != "" && lost(user) {
+				watch := registry.UserWatch{User: user, Server: n.serverID()}
+				watch.Number = w.registry.WatchUsers(ctx, watch.Server, []string{user})[0].Number
+				_ = w.registry.UnwatchUsers(ctx, []registry.UserWatch{watch})
+			}
+		}
+	}
+}
+
 func (s *store) RosterPage(context.Context, string, string, string, int) ([]registry.Member, string, error) {
 	panic("sim: no pages of rosters")
 }

@@ -100,9 +100,12 @@ func (s *store) DropClient(ctx context.Context, server, client string) error {
 	}, server, client)
 }
 
-func (s *store) bindUser(ctx context.Context, b registry.UserBinding) error {
-	return callStoreErr(ctx, s, "BindUser", subject{user: b.User, client: b.Client, generation: b.Generation}, func(ctx context.Context) error {
-		return s.w.registry.BindUsers(ctx, []registry.UserBinding{b})[0]
+// bindUser returns the servers that watch the user.
+func (s *store) bindUser(ctx context.Context, b registry.UserBinding) ([]string, error) {
+	return callStore(ctx, s, "BindUser", subject{user: b.User, client: b.Client, generation: b.Generation}, func(ctx context.Context) ([]string, error) {
+		list := []registry.UserBinding{b}
+		err := s.w.registry.BindUsers(ctx, list)[0]
+		return list[0].Watchers, err
 	}, b.User, b.Client, b.Server, b.Generation)
 }
 
@@ -115,9 +118,11 @@ func (s *store) Subscriptions(ctx context.Context, list []registry.Subscriber) [
 }
 
 func (s *store) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
-	return errorsOf(concurrently(ctx, list, func(ctx context.Context, b registry.UserBinding) (struct{}, error) {
-		return struct{}{}, s.bindUser(ctx, b)
-	}))
+	errs := make([]error, len(list))
+	for i, o := range concurrently(ctx, list, s.bindUser) {
+		list[i].Watchers, errs[i] = o.Value, o.Err
+	}
+	return errs
 }
 
 func (s *store) UsersHave(ctx context.Context, list []registry.UserBinding) ([]bool, error) {
@@ -130,8 +135,8 @@ func (s *store) CheckTokens(ctx context.Context, list []registry.UserBinding) []
 	return s.w.registry.CheckTokens(ctx, list)
 }
 
-func (s *store) ReleaseUser(ctx context.Context, user, client string, generation int64) error {
-	return callStoreErr(ctx, s, "ReleaseUser", subject{user: user, client: client, generation: generation}, func(ctx context.Context) error {
+func (s *store) ReleaseUser(ctx context.Context, user, client string, generation int64) ([]string, error) {
+	return callStore(ctx, s, "ReleaseUser", subject{user: user, client: client, generation: generation}, func(ctx context.Context) ([]string, error) {
 		return s.w.registry.ReleaseUser(ctx, user, client, generation)
 	}, user, client, generation)
 }

@@ -101,7 +101,8 @@ func (b *brokers) connect(user string) {
 
 func (b *brokers) disconnect(user string) {
 	b.Helper()
-	b.ok(b.registry.ReleaseUser(b.Context(), user, user+"-phone", 1))
+	_, err := b.registry.ReleaseUser(b.Context(), user, user+"-phone", 1)
+	b.ok(err)
 	b.ok(b.UsersChanged(b.Context(), user)[0])
 }
 

@@ -24,7 +24,7 @@ type Recorder interface {
 // occupied. [registry.Redis] and [registry.Memory] implement it.
 type Registry interface {
 	BindUsers(ctx context.Context, list []registry.UserBinding) []error
-	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error)
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
@@ -49,8 +49,9 @@ func Wrap(r Registry, recorder Recorder, log zerolog.Logger) *Wrapper {
 }
 
 // ReleaseUser implements [Registry].
-func (w *Wrapper) ReleaseUser(ctx context.Context, user, client string, generation int64) error {
-	return w.recordUser(ctx, user, w.registry.ReleaseUser(ctx, user, client, generation))
+func (w *Wrapper) ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error) {
+	watchers, err = w.registry.ReleaseUser(ctx, user, client, generation)
+	return watchers, w.recordUser(ctx, user, err)
 }
 
 // ForgetUser implements [Registry].

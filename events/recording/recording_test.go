@@ -47,10 +47,12 @@ type failing struct{ Registry }
 var errFailing = errors.New("the call fails")
 
 func (failing) BindUsers(context.Context, []registry.UserBinding) []error { return []error{errFailing} }
-func (failing) ReleaseUser(context.Context, string, string, int64) error  { return errFailing }
-func (failing) ForgetUser(context.Context, string, string, int64) error   { return errFailing }
-func (failing) BindChannel(context.Context, string, string) error         { return errFailing }
-func (failing) UnbindChannel(context.Context, string, string) error       { return errFailing }
+func (failing) ReleaseUser(context.Context, string, string, int64) ([]string, error) {
+	return nil, errFailing
+}
+func (failing) ForgetUser(context.Context, string, string, int64) error { return errFailing }
+func (failing) BindChannel(context.Context, string, string) error       { return errFailing }
+func (failing) UnbindChannel(context.Context, string, string) error     { return errFailing }
 
 // calls returns one call of each method for a single user or channel.
 func calls(r Registry) []func(context.Context) error {
@@ -58,7 +60,10 @@ func calls(r Registry) []func(context.Context) error {
 		func(ctx context.Context) error {
 			return r.BindUsers(ctx, []registry.UserBinding{{User: "ann", Binding: registry.Binding{Client: "phone", Server: "a", Generation: 1}}})[0]
 		},
-		func(ctx context.Context) error { return r.ReleaseUser(ctx, "bob", "phone", 1) },
+		func(ctx context.Context) error {
+			_, err := r.ReleaseUser(ctx, "bob", "phone", 1)
+			return err
+		},
 		func(ctx context.Context) error { return r.ForgetUser(ctx, "cat", "phone", 1) },
 		func(ctx context.Context) error { return r.BindChannel(ctx, "a", "news") },
 		func(ctx context.Context) error { return r.UnbindChannel(ctx, "a", "chat") },

@@ -33,7 +33,7 @@ type testRegistry interface {
 	BindChannel(ctx context.Context, server, channel string) error
 	UnbindChannel(ctx context.Context, server, channel string) error
 	BindUsers(ctx context.Context, list []registry.UserBinding) []error
-	ReleaseUser(ctx context.Context, user, client string, generation int64) error
+	ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error)
 	DeclareDead(ctx context.Context, server string) (dead bool, err error)
 	Forget(ctx context.Context, server string) error
 }

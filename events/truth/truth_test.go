@@ -22,7 +22,8 @@ func TestOnline(t *testing.T) {
 		s.bind("bob", "tab", "b")
 		s.bind("bob", "bobs-phone", "a")
 		offline := s.bind("cat", "cats", "a")
-		ok(s.T, s.ReleaseUser(s.Context(), "cat", "cats", offline))
+		_, err := s.ReleaseUser(s.Context(), "cat", "cats", offline)
+		ok(s.T, err)
 		s.bind("dan", "dans", "c")
 		s.bind("eve", "eves", "unlisted")
 		online := func(what, want string) {

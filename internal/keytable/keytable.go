@@ -52,6 +52,7 @@ var Table = []Row{
 	{whole(`s_c_\{.+\}`), "set", Owner},
 	leases,
 	{whole(`u_revoked`), "zset", TTL},
+	{whole(`u_w_\{.+\}`), "zset", TTL},
 	{whole(`u_r_\{.+\}(:.+)?`), "string", TTL},
 	{whole(`u_s_\{.+\}(:.+)?`), "hash", TTL},
 	{whole(`c_s_\{.+\}`), "hash", TTL},

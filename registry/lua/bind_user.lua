@@ -9,6 +9,7 @@
 -- KEYS[k+3] u_r_{user}:<client>
 -- KEYS[k+4] u_s_{user}
 -- KEYS[k+5] u_s_{user}:<client>
+-- KEYS[k+6] u_w_{user}
 -- ARGV[a+1] client
 -- ARGV[a+2] server
 -- ARGV[a+3] generation, integer below 2^53
@@ -20,9 +21,11 @@
 -- returns for each binding 1 if it was written, or if its entry has a higher generation; 2 if it
 --         was written and there are subscriptions of the backend; 0 if it was refused, because too
 --         many clients are online, or the user has too many and none is offline; -1 if the token
---         was revoked; or an error
--- cost O(1) for each; O(clients of the user) for a client that comes online if the user has
---         ARGV[3] clients or more, and for a new client if the user has ARGV[2] clients
+--         was revoked; or an error. If it was written and servers watch the user, an array of that
+--         and these servers
+-- cost O(1 + servers that watch the user) for each; O(clients of the user) for a client that comes
+--         online if the user has ARGV[3] clients or more, and for a new client if the user has
+--         ARGV[2] clients
 local call, ttl, max_clients, max_online = redis.call, ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local function bind(k, a)
@@ -54,13 +57,19 @@ local function bind(k, a)
   end
   call('HSET', KEYS[k+1], ARGV[a+1], ARGV[a+2] .. ':' .. ARGV[a+3])
   call('PEXPIRE', KEYS[k+1], ttl)
-  return call('EXISTS', KEYS[k+4], KEYS[k+5]) > 0 and 2 or 1
+  -- Few users have any of these, so one command looks for all.
+  if call('EXISTS', KEYS[k+4], KEYS[k+5], KEYS[k+6]) == 0 then return 1 end
+  local reply = call('ZRANGE', KEYS[k+6], '0', '-1')
+  local subscribed = call('EXISTS', KEYS[k+4], KEYS[k+5]) > 0 and 2 or 1
+  if #reply == 0 then return subscribed end
+  table.insert(reply, 1, subscribed)
+  return reply
 end
 
 -- An error in one binding does not affect the others.
 local replies = {}
-for i = 1, #KEYS / 5 do
-  local ok, reply = pcall(bind, 5 * i - 5, 4 * i - 1)
+for i = 1, #KEYS / 6 do
+  local ok, reply = pcall(bind, 6 * i - 6, 4 * i - 1)
   replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
 return replies
