@@ -3,6 +3,7 @@ package registry
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,12 +44,16 @@ func TestBeatsCostTheSameWithMoreServers(t *testing.T) {
 		c, err := r.Renew(t.Context(), a.self, a.number)
 		ok(t, err)
 		a.number = c.Number
-		before := commandsOf(t, client)
-		for range 10 {
-			a.sees()
+		fewest := int64(math.MaxInt64) // a new connection of the client adds commands
+		for range 3 {
+			before := commandsOf(t, client)
+			for range 10 {
+				a.sees()
+			}
+			fewest = min(fewest, int64(commandsOf(t, client)-before))
 		}
-		if n := commandsOf(t, client) - before; n != 90 {
-			t.Errorf("10 beats beside %d servers are %d commands, want 90", servers, n)
+		if fewest != 90 {
+			t.Errorf("10 beats beside %d servers are %d commands, want 90", servers, fewest)
 		}
 	}
 }

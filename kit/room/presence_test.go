@@ -203,13 +203,15 @@ func TestPresenceAfterKill(t *testing.T) {
 			if _, err := connect(b, "amy", "phone").Create(ctx, clientroom.CreateOptions{ID: "arena", Mode: "battle"}); err != nil {
 				t.Fatal(err)
 			}
+			eve := dial(t, b, "eve")
+			eve.send(`{"type":"subscribe","channel":"room:arena","presence":true}`)
+			eve.receives(`"type":"subscribed"`)
 			for user, device := range map[string]string{"amy": "tablet", "bob": "phone"} {
 				if _, err := connect(doomed, user, device).Join(ctx, "arena", clientroom.JoinOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			eve := dial(t, b, "eve")
-			eve.send(`{"type":"subscribe","channel":"room:arena","presence":true}`)
+			eve.receives(`"type":"join","client":"2"`) // else the broker may end before the other one hears of it
 			await.True(t, "two members are there", func() bool {
 				return b.OK(t, "GET", "/v1/channels/room:arena/presence", "")["count"] == 2.0
 			})
