@@ -50,7 +50,11 @@ func TestAliases(t *testing.T) {
 	bob.send(`{"type":"here","channel":"chat:1","data":1}`)
 	eve.expect(object{"type": "here", "client": "Robert", "user": nil})
 	i.push(t, `{"channel":"chat:1","del":["$$name/bob"]}`)
-	eve.expect(object{"type": "leave", "client": "Robert", "user": nil})
+	e := eve.receive()
+	if e["type"] == "here" && e["data"] == nil { // the end of the value may come first
+		e = eve.receive()
+	}
+	eve.check(e, object{"type": "leave", "client": "Robert", "user": nil})
 	i.push(t, `{"channel":"chat:1","set":{"$$name/bob":5}}`) // not a text
 	i.push(t, `{"channel":"chat:1","set":{"$$name/bob":"Bo"}}`)
 	eve.expect(object{"type": "join", "client": "Bo", "user": nil})

@@ -287,7 +287,12 @@ func (p *testClient) receive() object {
 // expect receives a message and checks the given fields.
 func (p *testClient) expect(want object) object {
 	p.t.Helper()
-	got := p.receive()
+	return p.check(p.receive(), want)
+}
+
+// check checks the given fields of a message.
+func (p *testClient) check(got, want object) object {
+	p.t.Helper()
 	for k, v := range want {
 		if fmt.Sprint(got[k]) != fmt.Sprint(v) {
 			p.t.Fatalf("%s is %v, want %v, in %v", k, got[k], v, got)
