@@ -33,6 +33,8 @@ func commandBytes(cmd redis.Cmder) (n int) {
 		return valueBytes(c.Val())
 	case *redis.StringSliceCmd:
 		return textBytes(c.Val())
+	case *redis.BoolSliceCmd:
+		return len(c.Val()) * elementBytes
 	case *redis.ZSliceCmd:
 		for _, z := range c.Val() {
 			n += valueBytes(z.Member) + elementBytes

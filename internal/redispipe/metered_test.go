@@ -45,6 +45,9 @@ func TestRepliesAreCounted(t *testing.T) {
 			}},
 			"scan":   {1000, func(ctx context.Context) error { return p.Do(ctx, redis.NewScanCmd(ctx, nil, "hscan", key+"h", 0)) }},
 			"number": {0, func(ctx context.Context) error { return p.Do(ctx, redis.NewIntCmd(ctx, "strlen", key+"s")) }},
+			"members": {2 * elementBytes, func(ctx context.Context) error {
+				return p.Do(ctx, redis.NewBoolSliceCmd(ctx, "smismember", key+"none", "a", "b"))
+			}},
 			"script": {2000, func(ctx context.Context) error {
 				_, err := p.Eval(ctx, read, []string{key + "s"})
 				return err
@@ -79,7 +82,7 @@ func TestRepliesAreCounted(t *testing.T) {
 func TestCommandTypesAreKnown(t *testing.T) {
 	known := map[string]bool{
 		"Bool": true, "Int": true, "Status": true, "ClusterSlots": true, // of one element, or not counted
-		"": true, "Slice": true, "String": true, "StringSlice": true, "Scan": true, "MapStringString": true, "ZSlice": true,
+		"": true, "Slice": true, "String": true, "StringSlice": true, "BoolSlice": true, "Scan": true, "MapStringString": true, "ZSlice": true,
 	}
 	created := regexp.MustCompile(`redis\.New(\w*)Cmd\(`)
 	seen := 0
