@@ -42,7 +42,7 @@ func (l *Lease) Held() bool {
 
 func (l *Lease) heldLocked() bool { return l.all.now().Before(l.until) }
 
-// Leads reports whether this process has the lease, or does not know who has it.
+// Leads reports whether this process has the lease, or cannot tell which process has it.
 func (l *Lease) Leads() bool {
 	if l == nil {
 		return true
@@ -54,8 +54,8 @@ func (l *Lease) Leads() bool {
 
 func (l *Lease) blindLocked() bool { return l.all.now().Sub(l.all.answered) > blindAfter }
 
-// IsDue reports whether this process has to make a round: it has the lease, or helps, or does not
-// know who has it.
+// IsDue reports whether this process has to make a round: it has the lease, or helps, or cannot
+// tell which process has it.
 func (l *Lease) IsDue() bool {
 	if l == nil {
 		return true
