@@ -2,7 +2,8 @@ package queue
 
 import "strconv"
 
-// keys builds the keys. This package owns all of them but channelServers and userClients.
+// keys builds the keys. This package owns all of them but channelServers, userClients and
+// clientSubscriptions.
 type keys struct{ prefix string }
 
 // channel is the ZSET of a channel's messages.
@@ -49,6 +50,10 @@ func (k keys) groups(client string) string { return k.prefix + "mq_f_{" + client
 
 // userClients is the HASH of a user's clients. Package registry owns it.
 func (k keys) userClients(user string) string { return k.prefix + "u_{" + user + "}" }
+
+// clientSubscriptions is the HASH of the channels to which the backend has subscribed a client
+// without a user. Package registry owns it.
+func (k keys) clientSubscriptions(client string) string { return k.prefix + "c_s_{" + client + "}" }
 
 // clientKey is the STRING with the id of the client message that was pushed with an idempotency
 // key.

@@ -92,6 +92,7 @@ func (m *Memory) bind(_ context.Context, claim Claim) (Bound, error) {
 		Generation: nextID(now, c.generation), PrevServer: c.server,
 		PrevGeneration: c.generation, Acked: c.acked, Queued: len(c.messages), Last: c.last,
 		WithdrawalDue: len(c.grouped) > 0 && c.grouped[0].id <= c.acked,
+		Subscribed:    user == "", // a queue in memory does not know
 	}
 	c.user, c.server, c.generation, c.since = user, claim.Server, b.Generation, now
 	c.instance, c.attempt, c.secret = claim.Instance, claim.Attempt, claim.Secret

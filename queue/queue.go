@@ -209,6 +209,9 @@ type Bound struct {
 	// WithdrawalDue means that the client acknowledged messages with an AckGroup, but that the
 	// other copies may not be withdrawn yet. An Ack of Acked withdraws them.
 	WithdrawalDue bool
+	// Subscribed means that the client has no user, and that the backend may have subscribed it: there
+	// may be a list for registry.Redis.Subscriptions.
+	Subscribed bool
 	// Asked is only set with ErrLate. It is the [Claim.Asked] with which the claim is not late.
 	Asked int64
 }

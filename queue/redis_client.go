@@ -38,7 +38,7 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 			asked = decimal(c.Asked)
 		}
 		targets[i] = redispipe.Target{
-			Script: r.bind, Keys: r.clientKeys(c.Client),
+			Script: r.bind, Keys: []string{r.keys.record(c.Client), r.keys.list(c.Client), r.keys.clientSubscriptions(c.Client)},
 			Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt), storedSecret(c.User, c.Secret), asked},
 			Note: note.Name{Kind: note.Client, Name: c.Client},
 		}
@@ -57,7 +57,7 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 		}
 		b.Generation, b.PrevGeneration, b.Acked, b.Queued, b.Last = reply.integer(), reply.integer(), reply.integer(), int(reply.integer()), reply.integer()
 		clock = reply.integer()
-		b.WithdrawalDue = reply.integer() == 1
+		b.WithdrawalDue, b.Subscribed = reply.integer() == 1, reply.integer() == 1
 		b.PrevServer = reply.text()
 		return b, clock
 	}, func(i int, err error) error { return fmt.Errorf("bind client %s: %w", claims[i].Client, err) })

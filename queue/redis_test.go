@@ -274,3 +274,18 @@ func TestRedisFull(t *testing.T) {
 	equal(t, "release", known, true)
 	ok(t, q.Unbind(t.Context(), "phone", b.Generation))
 }
+
+// TestRedisBindFindsSubscriptions checks that a bind finds the list of subscriptions that the
+// backend has made for a client without a user. Package registry has those of users.
+func TestRedisBindFindsSubscriptions(t *testing.T) {
+	client := server.Client(t)
+	f := overRedis(client, Options{})
+	ok(t, client.HSet(t.Context(), f.keys.clientSubscriptions("listed"), "news", "+1").Err())
+	ok(t, client.HSet(t.Context(), f.keys.clientSubscriptions("phone"), "news", "+1").Err())
+	claims := []Claim{{Client: "listed", Server: "b1"}, {Client: "other", Server: "b1"}, {Client: "phone", User: "alice", Server: "b1"}}
+	want := map[string]bool{"listed": true}
+	for i, o := range f.BindClients(t.Context(), claims) {
+		ok(t, o.Err)
+		equal(t, "subscribed: "+claims[i].Client, o.Value.Subscribed, want[claims[i].Client])
+	}
+}

@@ -81,11 +81,11 @@
 //
 // Subscribe follows the same order: it writes u_s_ and then reads u_{user}, and BindUsers writes
 // u_{user} and then looks for u_s_. A caller of BindUsers then reads the lists with Subscriptions.
-// For a client without a user, the caller of Subscribe reads c_{client} after it, and a bind writes
-// c_{client} and then reads c_s_{client}. So of a call of the backend and a bind at the same time,
-// one finds the other. u_revoked names the user of a changed list, too. Of the entries of a channel
-// in several lists, the latest applies. So a list keeps entries of channels from which clients were
-// unsubscribed.
+// For a client without a user, the caller of Subscribe reads c_{client} after it, and
+// queue.Redis.BindClients writes c_{client} and looks for c_s_{client}, in one script. So of a call
+// of the backend and a bind at the same time, one finds the other. u_revoked names the user of a
+// changed list, too. Of the entries of a channel in several lists, the latest applies. So a list
+// keeps entries of channels from which clients were unsubscribed.
 //
 // # Order
 //

@@ -185,7 +185,7 @@ func (b *binder) readLists(ctx context.Context, claims []queue.Claim, listed map
 	var list []registry.Subscriber
 	var at []int // the index in out of each entry of list
 	for i, c := range claims {
-		if out[i].err == nil && (listed[i] || c.User == "") {
+		if out[i].err == nil && (listed[i] || out[i].bound.Subscribed) {
 			list, at = append(list, registry.Subscriber{User: c.User, Client: c.Client}), append(at, i)
 		}
 	}

@@ -4,6 +4,7 @@
 -- For each client:
 -- KEYS[k+1] c_{client}
 -- KEYS[k+2] mq_c_{client}
+-- KEYS[k+3] c_s_{client}
 -- ARGV[a+1] user, empty for none
 -- ARGV[a+2] server
 -- ARGV[a+3] instance of the client, empty if it does not send one
@@ -86,14 +87,15 @@ local function bind(k, a)
 		call('PEXPIRE', KEYS[k+1], needed)
 	end
 	local withdrawal_due = record[9] and tonumber(record[9]) <= tonumber(acked) and 1 or 0
-	return format('%s\n%s\n%s\n%d\n%s\n%d\n%d\n%s', generation, prev_generation, acked, queued, last, ms,
-		withdrawal_due, server)
+	local subscribed = anonymous and call('EXISTS', KEYS[k+3]) or 0
+	return format('%s\n%s\n%s\n%d\n%s\n%d\n%d\n%d\n%s', generation, prev_generation, acked, queued, last, ms,
+		withdrawal_due, subscribed, server)
 end
 
 -- An error of one client does not affect the others.
 local replies = {}
-for i = 1, #KEYS / 2 do
-	local ok, reply = pcall(bind, 2 * i - 2, 6 * i - 3)
+for i = 1, #KEYS / 3 do
+	local ok, reply = pcall(bind, 3 * i - 3, 6 * i - 3)
 	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
 end
 return replies
