@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchboard/internal/declarations"
 )
 
 // TestBrowser runs web/test/demo.test.mjs, in Chromium, with a demo that the test starts.
@@ -66,6 +68,7 @@ func contents(t *testing.T, root fs.FS) map[string]string {
 
 // TestTypes checks the types of the sources.
 func TestTypes(t *testing.T) {
+	declarations.Build(t, "../../client/js")
 	command(t, nil, "node", "web/node_modules/typescript/bin/tsc", "--project", "web")
 }
 
