@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 	"client/scene":          {"client"},
 	"bench":                 {"client", "internal/freeport", "internal/procgroup", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
-	"bench/failures":        {"bench/*", "internal/leader", "internal/redispipe", "internal/redistest", "broker", "kit/*", "queue", "registry"},
+	"bench/failures":        {"bench/*", "internal/leader", "internal/redispipe", "internal/redistest", "internal/slots", "broker", "kit/*", "queue", "registry"},
 	"bench/swarm":           {"internal/wire", "broker/dialect/*"},
 	"bench/system":          {"internal/await", "internal/freeport", "internal/proc", "internal/redispipe", "broker/dialect", "broker/dialect/*", "bench/swarm", "bench/usage"},
 	"bench/report":          {},

@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 
 	"github.com/rs/zerolog"
@@ -123,7 +122,7 @@ func (b *Broker) limitResets(h http.Handler) http.Handler {
 // newServer opens a port. name is the name of the port's setting. addresses bounds the connections
 // of each address, nil for no bound.
 func (b *Broker) newServer(name, addr string, h http.Handler, addresses *limit.Addresses) (*server, error) {
-	l, err := net.Listen("tcp", addr)
+	l, err := b.opts.Listen.Open(addr)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"context"
+	"net"
 	"net/http"
 	"net/netip"
 	"runtime"
@@ -66,6 +67,9 @@ type ListenOptions struct {
 	Pprof string
 	// TLS is the certificate of the HTTP port; the TCP port is never encrypted. Zero means plain HTTP.
 	TLS *certfile.Files
+	// Open opens the HTTP ports, that of the links included, for example without sockets. The address
+	// of the listener is an IP address with a port. Zero means net.Listen over TCP.
+	Open func(addr string) (net.Listener, error)
 }
 
 // LinkOptions are the links between the servers that share a store.
@@ -81,6 +85,9 @@ type LinkOptions struct {
 	Secret string
 	// TLS is the certificate that the servers show each other. Zero means unencrypted links.
 	TLS *certfile.Files
+	// Dial connects to the links of another server at host:port. It is not used with TLS. Zero means
+	// a TCP connection.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// HintFault injects a fault for tests: "drop" loses all hints that this server sends, "mangle"
 	// repeats and reorders those that it receives. No message may be lost either way. Zero means none.
 	HintFault string
@@ -278,6 +285,9 @@ func (o Options) withDefaults() Options {
 	o.Name = cmp.Or(o.Name, "broker")
 	o.Listen.HTTP = cmp.Or(o.Listen.HTTP, "127.0.0.1:8080")
 	o.Listen.TCP = cmp.Or(o.Listen.TCP, "127.0.0.1:7070")
+	if o.Listen.Open == nil {
+		o.Listen.Open = func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
+	}
 	o.Limits.Connections = cmp.Or(o.Limits.Connections, defaultConnections())
 	o.Limits.MessageBytes = cmp.Or(o.Limits.MessageBytes, 64<<10)
 	o.Limits.Channels = cmp.Or(o.Limits.Channels, 128)

@@ -73,8 +73,8 @@ func (b *Broker) newLinks() *peer.Links {
 	secret, _ := auth.NewPeerSecret(o.Links.Secret) // Validate has checked it
 	options := peer.Options{
 		TLS: b.linkTLS(), Self: b.ID, Secret: secret,
-		LastActive: b.lastActive,
-		Handle:     b.member.Hint, Fault: peer.Fault(o.Links.HintFault), Logger: o.Logger,
+		Dial: o.Links.Dial, LastActive: b.lastActive,
+		Handle: b.member.Hint, Fault: peer.Fault(o.Links.HintFault), Logger: o.Logger,
 		Refused: b.logRefused("an instance is refused: "),
 		Metrics: peer.Metrics{
 			Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),

@@ -27,6 +27,8 @@ type Options struct {
 	Refused func(reason, address string)
 	// TLS returns the configuration for dialling a link. Nil means no TLS.
 	TLS func() *tls.Config
+	// Dial connects to host:port. It is not used with TLS. Nil means a TCP connection.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Handle is called for every received hint, in order for each link. It must not block for long,
 	// and must ignore unknown kinds.
 	Handle func(Hint)
@@ -92,8 +94,11 @@ func New(opts Options) *Links {
 	}
 	leaving := make(chan struct{})
 	dialer := net.Dialer{Timeout: dialTimeout}
+	if opts.Dial == nil {
+		opts.Dial = dialer.DialContext
+	}
 	transport := &http.Transport{ // no proxy: instances connect directly
-		DialContext: dialer.DialContext,
+		DialContext: opts.Dial,
 		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return (&tls.Dialer{NetDialer: &dialer, Config: opts.TLS()}).DialContext(ctx, network, addr)
 		},

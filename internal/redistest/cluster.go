@@ -39,9 +39,10 @@ func StartCluster(tb testing.TB, n int) *Cluster {
 	return c
 }
 
-// LaunchCluster is StartCluster without a test: the caller kills the Cluster.
-func LaunchCluster(dir string, n int) (*Cluster, error) {
-	return launchCluster(dir, n, 0)
+// LaunchCluster is StartCluster without a test: the caller kills the Cluster. extra is appended to
+// the arguments of each server.
+func LaunchCluster(dir string, n int, extra ...string) (*Cluster, error) {
+	return launchCluster(dir, n, 0, extra...)
 }
 
 // StartReplicatedCluster runs a Cluster of n masters with one replica each until the test ends. A
