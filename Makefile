@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 PROGRAMS = ./cmd/broker ./cmd/janitor ./cmd/switchboard
 
-.PHONY: run demo build js test test-long check platforms install-test-tools fuzz microbench bench bench-quick bench-million bench-failures load faults test-deploy image packages release clean
+.PHONY: run demo build js test check platforms install-test-tools fuzz microbench bench bench-quick bench-million bench-failures load faults test-deploy image packages release clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory; ARGS="--insecure …" adds flags
 	@echo 'Compiling the broker. The first time, this takes some minutes.'
@@ -20,15 +20,12 @@ build: ## bin/switchboard, bin/broker and bin/janitor
 js: install-test-tools ## builds the committed dist folders of the JavaScript client, the console and the demo
 	for dir in client/js internal/console/web cmd/demo/web; do npm run --silent build --prefix $$dir || exit 1; done
 
-test: check ## formatting, vet, staticcheck, words, and all tests but the long ones, with the race detector; names what it leaves out
+test: check ## formatting, vet, staticcheck, words, and all tests with the race detector; names what it leaves out
 	.ci/test
-
-test-long: ## the long tests: end to end, attackers, faults, linearizability, benchmarks, and random tests with many seeds
-	.ci/test-long
 
 check: ## formatting, vet, staticcheck and words
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
-	packages=$$(.ci/packages build) && $(GO) vet -tags long $$packages && $(TOOL) staticcheck -tags long $$packages
+	packages=$$(.ci/packages build) && $(GO) vet $$packages && $(TOOL) staticcheck $$packages
 	$(GO) run ./internal/wordcheck
 
 platforms: ## compiles the programs, the Go client and their tests for Linux, macOS, FreeBSD and Windows
@@ -52,8 +49,9 @@ bench-quick: ## the same with fewer and smaller rounds, under five minutes; prin
 bench-million: ## a million connections on this machine, some five minutes and 14 GiB; writes bench/MILLION.md
 	$(GO) run ./bench/million --out bench/MILLION.md
 
-bench-failures: ## counts what Redis does after the kill, the start and the end of a broker and after a failover, some 20 minutes; writes bench/failures/REPORT.md
+bench-failures: ## counts what Redis does after the kill, the start and the end of a broker and after a failover, some 40 minutes; writes bench/failures/REPORT.md
 	$(GO) run ./bench/failures --out bench/failures
+	$(GO) test ./bench/failures -run TestPage -update
 
 load: ## measures a broker that it starts: connections, fan-out, memory and CPU
 	$(GO) run ./bench

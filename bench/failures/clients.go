@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,30 +38,46 @@ func requests(i, n int, watching bool) (lines string, answers int) {
 		`{"type":"subscribe","ref":2,"channel":"$user:u%d"}`+"\n", channelName(i), (i+1)%n), 2
 }
 
-// connectClients connects n clients over TCP and subscribes them.
-func connectClients(ctx context.Context, addr string, n int, watching bool) (c *clients, err error) {
+// connectClients connects n clients over TCP and subscribes them. read reads from a client until
+// its connection ends.
+func connectClients(ctx context.Context, addr string, n int, watching bool, read func(net.Conn)) (c *clients, err error) {
 	c = &clients{conns: make([]net.Conn, n)}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConnecting)
-	for i := range n {
-		group.Go(func() (err error) {
-			c.conns[i], err = connect(ctx, addr, i, n, watching)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		c.close()
+	if err := c.connect(ctx, func(ctx context.Context, i int) (net.Conn, error) {
+		return connect(ctx, addr, i, n, watching)
+	}); err != nil {
 		return nil, err
 	}
+	c.read(read)
+	return c, nil
+}
+
+// read reads from all clients. One whose connection ends before close counts as ended.
+func (c *clients) read(one func(net.Conn)) {
 	for _, conn := range c.conns {
 		c.readers.Go(func() {
-			discard(conn)
+			one(conn)
 			if !c.closing.Load() {
 				c.ended.Add(1)
 			}
 		})
 	}
-	return c, nil
+}
+
+// connect connects all clients with a function, some at the same time. It closes all if one fails.
+func (c *clients) connect(ctx context.Context, one func(ctx context.Context, i int) (net.Conn, error)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConnecting)
+	for i := range c.conns {
+		group.Go(func() (err error) {
+			c.conns[i], err = one(ctx, i)
+			return err
+		})
+	}
+	err := group.Wait()
+	if err != nil {
+		c.close()
+	}
+	return err
 }
 
 func connect(ctx context.Context, addr string, i, n int, watching bool) (net.Conn, error) {
@@ -74,16 +92,24 @@ func connect(ctx context.Context, addr string, i, n int, watching bool) (net.Con
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	var text []byte
-	buf := make([]byte, 2048)
-	for bytes.Count(text, []byte(`"subscribed"`)) < answers {
-		n, err := conn.Read(buf)
-		text = append(text, buf[:n]...)
-		if err != nil || bytes.Contains(text, []byte(`"error"`)) {
-			return conn, fmt.Errorf("client %d: %s: %w", i, text, err)
-		}
+	if err := readUntil(conn, `"subscribed"`, answers); err != nil {
+		return conn, fmt.Errorf("client %d: %w", i, err)
 	}
 	return conn, nil
+}
+
+// readUntil reads until a text has arrived as many times as given.
+func readUntil(conn net.Conn, text string, times int) error {
+	var all []byte
+	buf := make([]byte, 2048)
+	for bytes.Count(all, []byte(text)) < times {
+		n, err := conn.Read(buf)
+		all = append(all, buf[:n]...)
+		if err != nil || bytes.Contains(all, []byte(`"error"`)) {
+			return fmt.Errorf("got %q: %w", all, err)
+		}
+	}
+	return nil
 }
 
 // discard reads until the connection ends.
@@ -92,6 +118,23 @@ func discard(conn net.Conn) {
 	for {
 		if _, err := conn.Read(buf); err != nil {
 			return
+		}
+	}
+}
+
+// eachPayload reads lines until the connection ends. It calls found for each message with a payload
+// of swarm.AppendPayload.
+func eachPayload(conn net.Conn, found func(n, at int64)) {
+	for lines := bufio.NewReaderSize(conn, 512); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var m struct {
+			Data struct{ N, T int64 }
+		}
+		if bytes.HasPrefix(line, []byte(`{"type":"message"`)) && json.Unmarshal(line, &m) == nil && m.Data.N > 0 {
+			found(m.Data.N, m.Data.T)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 // The stores in which a master fails over.
 const (
 	storeCluster  = "cluster"
+	storeTwice    = "cluster, two masters" // the second while the broker still binds after the first
 	storeSentinel = "sentinel"
 )
 
@@ -25,19 +26,20 @@ const failoverWindow = 20 * time.Second
 // failoverResult is the number of commands after a master is killed, without those of a quiet
 // window of the same length.
 type failoverResult struct {
-	Store    string `json:"store"` // cluster or sentinel
+	Store    string `json:"store"` // one of the constants
 	Clients  int    `json:"clients"`
-	Replaced int64  `json:"replaced"` // of the replica that becomes a master
-	Others   int64  `json:"others"`   // of both other masters of a Cluster
+	Replaced int64  `json:"replaced"` // of the replicas that become masters
+	Others   int64  `json:"others"`   // of the other masters of a Cluster
 	Rebinds  int64  `json:"rebinds"`  // how often the broker compared bindings with the store
+	Errors   int64  `json:"errors"`   // commands that failed on the other masters
 }
 
-// replicated is a Redis in which a replica takes over.
+// replicated is a Redis in which replicas take over.
 type replicated struct {
-	url           string
-	dead, replica *redistest.Server
-	others        []*redistest.Server
-	kill          func()
+	url            string
+	dead, replicas []*redistest.Server // in the same order
+	others         []*redistest.Server
+	kill           func()
 }
 
 // launchReplicated starts a Cluster of three masters, or a master under Sentinel.
@@ -48,9 +50,12 @@ func launchReplicated(ctx context.Context, store, dir string) (r replicated, err
 			return r, err
 		}
 		r.url, r.kill = s.URL(), s.Kill
-		if r.dead, err = s.Master(ctx); err == nil {
-			r.replica, err = s.Replica(ctx)
+		dead, err := s.Master(ctx)
+		if err != nil {
+			return r, err
 		}
+		replica, err := s.Replica(ctx)
+		r.dead, r.replicas = []*redistest.Server{dead}, []*redistest.Server{replica}
 		return r, err
 	}
 	c, err := redistest.LaunchReplicatedCluster(dir, 3, "--maxmemory-policy", "noeviction")
@@ -58,9 +63,24 @@ func launchReplicated(ctx context.Context, store, dir string) (r replicated, err
 		return r, err
 	}
 	r.url, r.kill = c.URL(), c.Kill
-	r.dead, r.replica, err = c.Of(ctx, "{0}")
-	r.others = slices.DeleteFunc(slices.Clone(c.Masters), func(s *redistest.Server) bool { return s == r.dead })
-	return r, err
+	first, _, err := c.Of(ctx, "{0}")
+	if err != nil {
+		return r, err
+	}
+	n := 1
+	if store == storeTwice {
+		n = 2
+	}
+	begin := slices.Index(c.Masters, first)
+	for i := range c.Masters {
+		k := (begin + i) % len(c.Masters)
+		if i < n {
+			r.dead, r.replicas = append(r.dead, c.Masters[k]), append(r.replicas, c.Replicas[k])
+		} else {
+			r.others = append(r.others, c.Masters[k])
+		}
+	}
+	return r, nil
 }
 
 // failover counts the commands after the failover of a master, with n clients of one broker, each
@@ -79,7 +99,7 @@ func (o options) failover(ctx context.Context, program, dir, store string, n int
 		return r, err
 	}
 	defer kill(holder)
-	clients, err := connectClients(ctx, holder.Addr(), n, false)
+	clients, err := connectClients(ctx, holder.Addr(), n, false, discard)
 	if err != nil {
 		return r, err
 	}
@@ -87,7 +107,7 @@ func (o options) failover(ctx context.Context, program, dir, store string, n int
 	if err := sleep(ctx, o.scaled(settleTime)); err != nil {
 		return r, err
 	}
-	quietReplaced, quietOthers, err := o.countNodes(ctx, redis, func() {})
+	quietReplaced, quietOthers, err := o.countNodes(ctx, redis, func() error { return nil })
 	if err != nil {
 		return r, err
 	}
@@ -96,37 +116,92 @@ func (o options) failover(ctx context.Context, program, dir, store string, n int
 	if err != nil {
 		return r, err
 	}
+	failedBefore, err := failuresOf(ctx, redis.others)
+	if err != nil {
+		return r, err
+	}
 	r.Store, r.Clients = store, n
-	if r.Replaced, r.Others, err = o.countNodes(ctx, redis, redis.dead.Kill); err != nil {
+	if r.Replaced, r.Others, err = o.countNodes(ctx, redis, func() error { return redis.fail(ctx, url, before) }); err != nil {
 		return r, err
 	}
 	r.Replaced, r.Others = r.Replaced-quietReplaced, r.Others-quietOthers
+	failed, err := failuresOf(ctx, redis.others)
+	if err != nil {
+		return r, err
+	}
+	r.Errors = failed - failedBefore
 	after, err := readings(ctx, url)
 	r.Rebinds = after - before
 	return r, errors.Join(err, clients.check())
 }
 
-// countNodes calls do, and returns the number of commands of the replica and of the other masters
-// in the window after that.
-func (o options) countNodes(ctx context.Context, r replicated, do func()) (replaced, others int64, err error) {
-	nodes := append(slices.Clone(r.others), r.replica)
+// fail kills the first master. It kills the second one as soon as the broker binds again because
+// of the first, and has its replica take over at once.
+func (r replicated) fail(ctx context.Context, metrics string, before int64) error {
+	r.dead[0].Kill()
+	if len(r.dead) == 1 {
+		return nil
+	}
+	for {
+		rebinds, err := readings(ctx, metrics)
+		if err != nil {
+			return err
+		}
+		if rebinds > before {
+			break
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	r.dead[1].Kill()
+	return r.replicas[1].Do(ctx, "cluster", "failover", "takeover").Err()
+}
+
+// countNodes calls do, and returns the number of commands of the replicas and of the other masters
+// until a window after its begin has passed.
+func (o options) countNodes(ctx context.Context, r replicated, do func() error) (replaced, others int64, err error) {
+	nodes := slices.Concat(r.others, r.replicas)
 	before, err := commandsOf(ctx, nodes)
 	if err != nil {
 		return 0, 0, err
 	}
-	do()
-	if err := sleep(ctx, o.scaled(failoverWindow)); err != nil {
+	end := time.Now().Add(o.scaled(failoverWindow))
+	if err := do(); err != nil {
+		return 0, 0, err
+	}
+	if err := sleep(ctx, time.Until(end)); err != nil {
 		return 0, 0, err
 	}
 	after, err := commandsOf(ctx, nodes)
 	if err != nil {
 		return 0, 0, err
 	}
-	last := len(nodes) - 1
-	for i := range last {
-		others += after[i] - before[i]
+	for i := range nodes {
+		if n := after[i] - before[i]; i < len(r.others) {
+			others += n
+		} else {
+			replaced += n
+		}
 	}
-	return after[last] - before[last], others, nil
+	return replaced, others, nil
+}
+
+// failuresOf returns the number of commands that have failed on the servers.
+func failuresOf(ctx context.Context, servers []*redistest.Server) (sum int64, err error) {
+	for _, s := range servers {
+		stats, err := connectRedis(s.Addr)
+		if err != nil {
+			return 0, err
+		}
+		n, err := stats.failures(ctx)
+		stats.close()
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
 }
 
 // commandsOf returns the number of commands of each server since its start.

@@ -11,7 +11,6 @@ import (
 
 	"switchboard/broker"
 	"switchboard/internal/redispipe"
-	"switchboard/internal/redistest"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -25,6 +24,7 @@ const (
 
 // idleResult is the number of commands of brokers without clients.
 type idleResult struct {
+	System    string  `json:"system,omitempty"` // "" for this project's brokers
 	Brokers   int     `json:"brokers"`
 	Kit       bool    `json:"kit"`
 	PerSecond float64 `json:"per_second"`
@@ -34,16 +34,11 @@ type idleResult struct {
 // idle counts the commands of n idle brokers in this process, without the kit or with all of it.
 // They have no links, which would need more sockets than a process has, and which use no Redis.
 func (o options) idle(ctx context.Context, dir string, n int, kit bool) (r idleResult, err error) {
-	server, err := redistest.Launch(dir, "--maxmemory-policy", "noeviction")
+	server, stats, end, err := launchRedis(dir)
 	if err != nil {
 		return r, err
 	}
-	defer server.Kill()
-	stats, err := connectRedis(server.Addr)
-	if err != nil {
-		return r, err
-	}
-	defer stats.close()
+	defer end()
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 	defer func() { err = errors.Join(err, client.Close()) }()
 
@@ -61,26 +56,29 @@ func (o options) idle(ctx context.Context, dir string, n int, kit bool) (r idleR
 			return r, err
 		}
 	}
-	count := func() error {
-		if err := sleep(ctx, o.scaled(idleSettle)); err != nil {
-			return err
-		}
-		began := time.Now()
-		before, err := stats.commands(ctx)
-		if err != nil {
-			return err
-		}
-		if err := sleep(ctx, o.scaled(idleWindow)); err != nil {
-			return err
-		}
-		after, err := stats.commands(ctx)
-		r = idleResult{Brokers: n, Kit: kit, PerSecond: float64(after-before) / time.Since(began).Seconds()}
-		r.PerBeat = r.PerSecond * beat.Seconds() / float64(n)
-		return err
-	}
-	err = count()
+	r = idleResult{Brokers: n, Kit: kit}
+	err = o.countIdle(ctx, stats, &r)
 	stop()
 	return r, errors.Join(err, brokers.Wait())
+}
+
+// countIdle counts the commands a second, after the brokers have settled.
+func (o options) countIdle(ctx context.Context, stats *redisStats, r *idleResult) error {
+	if err := sleep(ctx, o.scaled(idleSettle)); err != nil {
+		return err
+	}
+	began := time.Now()
+	before, err := stats.commands(ctx)
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, o.scaled(idleWindow)); err != nil {
+		return err
+	}
+	after, err := stats.commands(ctx)
+	r.PerSecond = float64(after-before) / time.Since(began).Seconds()
+	r.PerBeat = r.PerSecond * o.scaled(beatTime).Seconds() / float64(r.Brokers)
+	return err
 }
 
 // idleBroker returns a function that runs a broker on the shared Redis, with a pipe of its own.

@@ -2,33 +2,43 @@
 // ends, while thousands of idle clients are connected to another broker. Commands inside scripts
 // count.
 //
-//	go run ./bench/failures --out bench/failures      writes REPORT.md and report.json
+//	go run ./bench/failures --out bench/failures      writes REPORT.md, report.json and plots
 //	go run ./bench/failures --clients 1000            prints a quicker run
 //	go run ./bench/failures --only idle               counts only what idle brokers cost
 //
-// Each case has a Redis, and a broker that holds all clients. Each client is a user and subscribes
-// to a channel of its own. In the variant "watching", the channel has a state, and the client
-// watches the state, the roster of the channel and another user. Another broker starts, ends after
-// SIGTERM and is killed, without clients. It is then killed once more, after it has stored half of
-// 2,000 pushes a second. In the last step Redis is stopped for 5 s.
+// With --only and --out, the other results in report.json stay. The kinds of cases:
 //
-// In the next cases a master fails over, under Sentinel and in a Cluster of three masters, with the
-// same clients and one broker. The last cases are many idle brokers, in this process and without
-// links; without the kit, and with all of it.
+//   - ends: each case has a Redis, and a broker that holds all clients. Each client is a user and
+//     subscribes to a channel of its own. In the variant "watching", the channel has a state, and
+//     the client watches the state, the roster of the channel and another user. Another broker,
+//     without clients, is killed; it is then removed from the list of servers, as a janitor does. A
+//     third one starts and ends after SIGTERM. A fourth one is killed after it has stored half of
+//     2,000 pushes a second. In the last step Redis is stopped for 5 s.
+//   - failover: a master fails over, under Sentinel and in a Cluster of three masters, with the
+//     same clients and one broker. In a third case, a second master of the Cluster fails while the
+//     broker still binds after the failover of the first.
+//   - restarts: 200 brokers in this process, with links and clients in memory. Some of them
+//     restart, one after the other.
+//   - hints: a proxy between two brokers drops all bytes for 10 s.
+//   - pushes: how long pushes take during the kill of a broker without clients, and to the healthy
+//     masters of a Cluster while one hangs or is dead.
+//   - idle: many idle brokers, in this process and without links; without the kit, and with all of
+//     it.
+//   - centrifuge: the start, the end and the kill of a node of the centrifuge library with its
+//     Redis, and idle nodes.
 //
 // No janitor runs: its rounds cost the same whether or not a broker ends.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,22 +50,31 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// The kinds of cases.
+// The kinds of cases, see the comment of the command.
 const (
-	onlyEnds     = "ends"     // a broker starts and ends
-	onlyFailover = "failover" // a master of a Cluster fails over
-	onlyIdle     = "idle"     // idle brokers
+	onlyEnds       = "ends"
+	onlyFailover   = "failover"
+	onlyRestarts   = "restarts"
+	onlyHints      = "hints"
+	onlyPushes     = "pushes"
+	onlyIdle       = "idle"
+	onlyCentrifuge = "centrifuge"
 )
+
+var kinds = []string{onlyEnds, onlyFailover, onlyRestarts, onlyHints, onlyPushes, onlyIdle, onlyCentrifuge}
 
 // options are the flags.
 type options struct {
-	clients []int         // a case for each number and variant
-	brokers []int         // numbers of idle brokers
-	pushes  int           // a second, in the step with pushes
-	only    string        // one of the constants; "" for all cases
-	out     string        // directory
-	time    time.Duration // of the whole run
-	pace    float64       // factor for the windows
+	clients      []int         // a case for each number and variant
+	brokers      []int         // numbers of idle brokers
+	pushes       int           // a second, in the step with pushes
+	fleetBrokers int           // in this process
+	fleetClients int           // of all of these brokers
+	restartCount int           // of brokers of the fleet
+	only         []string      // kinds of cases; none for all
+	out          string        // directory
+	time         time.Duration // of the whole run
+	pace         float64       // factor for the windows
 }
 
 func parseOptions(args []string, stderr io.Writer) (o options, err error) {
@@ -65,15 +84,20 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 	f.IntSliceVarP(&o.clients, "clients", "n", []int{1000, 4000}, "numbers of clients, one case each")
 	f.IntSliceVar(&o.brokers, "brokers", []int{100, 200}, "numbers of idle brokers")
 	f.IntVar(&o.pushes, "pushes", 2000, "pushes a second before and after the last kill; half of them by the killed broker")
-	f.StringVar(&o.out, "out", "", "also write REPORT.md and report.json into this directory")
-	f.DurationVar(&o.time, "time", 30*time.Minute, "time limit of the run")
+	f.IntVar(&o.fleetBrokers, "fleet", 200, "number of brokers in this process, some of which restart")
+	f.IntVar(&o.fleetClients, "fleet-clients", 50_000, "number of clients of all these brokers")
+	f.IntVar(&o.restartCount, "restarts", 12, "how many of these brokers restart")
+	f.StringVar(&o.out, "out", "", "also write REPORT.md, report.json and plots into this directory; results of other cases stay")
+	f.DurationVar(&o.time, "time", time.Hour, "time limit of the run")
 	f.Float64Var(&o.pace, "pace", 1, "factor for all waits; figures count only with 1")
-	f.StringVar(&o.only, "only", "", "only the cases of one kind: ends, failover or idle")
+	f.StringSliceVar(&o.only, "only", nil, "only the cases of these kinds: "+strings.Join(kinds, ", "))
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if !slices.Contains([]string{"", onlyEnds, onlyFailover, onlyIdle}, o.only) {
-		return o, fmt.Errorf("--only %s is unknown", o.only)
+	for _, kind := range o.only {
+		if !slices.Contains(kinds, kind) {
+			return o, fmt.Errorf("--only %s is unknown", kind)
+		}
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
@@ -87,6 +111,9 @@ func parseOptions(args []string, stderr io.Writer) (o options, err error) {
 		if n < 1 {
 			return o, errors.New("--brokers must be positive")
 		}
+	}
+	if o.fleetBrokers < 1 || o.fleetClients < o.fleetBrokers || o.restartCount < 1 {
+		return o, errors.New("--fleet and --restarts must be positive, and each broker of the fleet needs a client")
 	}
 	return o, nil
 }
@@ -121,74 +148,132 @@ func (o options) run(ctx context.Context, p *progress.Line, stdout io.Writer) (e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	program := ""
-	if o.only != onlyIdle {
+	if slices.ContainsFunc([]string{onlyEnds, onlyFailover, onlyHints, onlyPushes}, o.has) {
 		p.Stage("building the broker")
 		if program, err = system.BuildBroker(ctx, dir); err != nil {
 			return err
 		}
 	}
-	r := report{Date: time.Now().UTC().Format(time.DateOnly)}
-	if err := o.cases(ctx, p, program, dir, &r); err != nil {
-		return err
-	}
-	p.Clear()
-	text := r.markdown()
+	var r report
 	if o.out != "" {
-		data, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(
-			os.WriteFile(filepath.Join(o.out, "REPORT.md"), text, 0o644),
-			os.WriteFile(filepath.Join(o.out, "report.json"), append(data, '\n'), 0o644),
-		); err != nil {
+		if r, err = readReport(o.out); err != nil {
 			return err
 		}
 	}
-	_, err = stdout.Write(text)
-	return err
+	r.Date = time.Now().UTC().Format(time.DateOnly)
+	err = o.cases(ctx, p, program, dir, &r)
+	p.Clear()
+	if o.out != "" { // also after an error, with the results so far
+		err = errors.Join(err, r.write(o.out))
+	}
+	_, printErr := stdout.Write(r.markdown())
+	return errors.Join(err, printErr)
 }
+
+// has reports whether the run has cases of a kind.
+func (o options) has(kind string) bool { return len(o.only) == 0 || slices.Contains(o.only, kind) }
 
 // cases measures the cases and adds their results to r.
 func (o options) cases(ctx context.Context, p *progress.Line, program, dir string, r *report) error {
-	has := func(kind string) bool { return o.only == "" || o.only == kind }
+	for _, c := range []struct {
+		kind    string
+		measure func() error
+	}{
+		{onlyEnds, func() error { return o.endCases(ctx, p, program, dir, r) }},
+		{onlyFailover, func() error { return o.failoverCases(ctx, p, program, dir, r) }},
+		{onlyRestarts, func() error {
+			one, err := o.restarts(ctx, p, dir)
+			if err == nil {
+				r.Restarts = &one
+			}
+			return err
+		}},
+		{onlyHints, func() error { return o.hintCases(ctx, p, program, dir, r) }},
+		{onlyPushes, func() (err error) {
+			r.Pushes, err = o.pushCases(ctx, p, program, dir)
+			return err
+		}},
+		{onlyIdle, func() error { return o.idleCases(ctx, p, dir, r) }},
+		{onlyCentrifuge, func() error { return o.centrifugeCases(ctx, p, dir, r) }},
+	} {
+		if !o.has(c.kind) {
+			continue
+		}
+		if err := c.measure(); err != nil {
+			return fmt.Errorf("%s: %w", c.kind, err)
+		}
+	}
+	return nil
+}
+
+func (o options) endCases(ctx context.Context, p *progress.Line, program, dir string, r *report) error {
 	for _, watching := range []bool{false, true} {
 		for _, n := range o.clients {
-			if !has(onlyEnds) {
-				break
-			}
 			c := &testCase{options: o, progress: p, program: program, dir: dir, result: result{Clients: n, Watching: watching}}
 			if err := c.run(ctx); err != nil {
 				return fmt.Errorf("%d clients, watching %v: %w", n, watching, err)
 			}
-			r.Results = append(r.Results, c.result)
+			r.Results = merge(r.Results, c.result, result.compare)
 		}
 	}
+	return nil
+}
+
+func (o options) failoverCases(ctx context.Context, p *progress.Line, program, dir string, r *report) error {
 	for _, n := range o.clients {
-		if !has(onlyFailover) {
-			break
-		}
-		for _, store := range []string{storeCluster, storeSentinel} {
+		for _, store := range []string{storeCluster, storeTwice, storeSentinel} {
 			p.Stage("%d clients: the failover of a master, %s", n, store)
 			f, err := o.failover(ctx, program, dir, store, n)
 			if err != nil {
-				return fmt.Errorf("%d clients, failover, %s: %w", n, store, err)
+				return fmt.Errorf("%d clients, %s: %w", n, store, err)
 			}
-			r.Failovers = append(r.Failovers, f)
+			r.Failovers = merge(r.Failovers, f, failoverResult.compare)
 		}
 	}
+	return nil
+}
+
+func (o options) hintCases(ctx context.Context, p *progress.Line, program, dir string, r *report) error {
+	for _, n := range o.clients {
+		p.Stage("%d clients: all hints are dropped", n)
+		h, err := o.hints(ctx, program, dir, n)
+		if err != nil {
+			return fmt.Errorf("%d clients: %w", n, err)
+		}
+		r.Hints = merge(r.Hints, h, hintsResult.compare)
+	}
+	return nil
+}
+
+func (o options) idleCases(ctx context.Context, p *progress.Line, dir string, r *report) error {
 	for _, kit := range []bool{false, true} {
 		for _, n := range o.brokers {
-			if !has(onlyIdle) {
-				break
-			}
 			p.Stage("%d idle brokers, kit %v", n, kit)
 			idle, err := o.idle(ctx, dir, n, kit)
 			if err != nil {
-				return fmt.Errorf("%d idle brokers, kit %v: %w", n, kit, err)
+				return fmt.Errorf("%d brokers, kit %v: %w", n, kit, err)
 			}
-			r.Idle = append(r.Idle, idle)
+			r.Idle = merge(r.Idle, idle, idleResult.compare)
 		}
+	}
+	return nil
+}
+
+func (o options) centrifugeCases(ctx context.Context, p *progress.Line, dir string, r *report) error {
+	for _, n := range o.clients {
+		one, err := o.peerCase(ctx, p, dir, n)
+		if err != nil {
+			return fmt.Errorf("%d clients: %w", n, err)
+		}
+		r.Centrifuge = merge(r.Centrifuge, one, result.compare)
+	}
+	for _, n := range o.brokers {
+		p.Stage("%d idle nodes of centrifuge", n)
+		idle, err := o.idlePeer(ctx, dir, n)
+		if err != nil {
+			return fmt.Errorf("%d idle nodes: %w", n, err)
+		}
+		r.Idle = merge(r.Idle, idle, idleResult.compare)
 	}
 	return nil
 }

@@ -1,10 +1,7 @@
-//go:build long
-
 package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,35 +21,72 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
 }
 
-// TestRun measures two small cases in a hundredth of the time.
+// TestRun measures small cases in a hundredth of the time, first without those of brokers in this
+// process.
 func TestRun(t *testing.T) {
 	log, err := os.CreateTemp(t.TempDir(), "progress")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	o := options{
+		clients: []int{3}, brokers: []int{2}, pushes: 100, out: t.TempDir(), time: 5 * time.Minute, pace: 0.01,
+		only: []string{onlyEnds, onlyFailover, onlyHints, onlyPushes},
+	}
 	var out bytes.Buffer
-	o := options{clients: []int{3}, brokers: []int{2}, pushes: 100, out: t.TempDir(), time: 5 * time.Minute, pace: 0.01}
+	if err := o.run(t.Context(), progress.New(log), &out); err != nil {
+		t.Fatal(err)
+	}
+	o.only = []string{onlyIdle} // the other results stay
+	out.Reset()
 	if err := o.run(t.Context(), progress.New(log), &out); err != nil {
 		t.Fatal(err)
 	}
 	if written, err := os.ReadFile(filepath.Join(o.out, "REPORT.md")); err != nil || !bytes.Equal(written, out.Bytes()) {
 		t.Errorf("the file differs from what was printed: %v", err)
 	}
-	var r report
-	data, err := os.ReadFile(filepath.Join(o.out, "report.json"))
-	if err != nil || json.Unmarshal(data, &r) != nil || len(r.Results) != 2 || len(r.Failovers) != 2 || len(r.Idle) != 2 {
-		t.Fatalf("report.json: %s, %v", data, err)
+	r, err := readReport(o.out)
+	if err != nil || len(r.Results) != 2 || len(r.Failovers) != 3 || len(r.Hints) != 1 || len(r.Pushes) != 3 || len(r.Idle) != 2 {
+		t.Fatalf("report.json: %+v, %v", r, err)
 	}
 	for i, c := range r.Results {
-		if c.Clients != 3 || c.Watching != (i == 1) || c.Start == 0 || c.End == 0 {
+		if c.Clients != 3 || c.Watching != (i == 1) || c.Start == 0 || c.End == 0 || c.LastCheck == 0 {
 			t.Errorf("case %d is %+v", i, c)
 		}
 	}
-	for _, want := range []string{"| clients | quiet", "| 3 | ", "| 3, watching | ", "| cluster, 3 | ", "| sentinel, 3 | ", "| 2, with the whole kit | "} {
+	if h := r.Hints[0]; h.Pushes != 2 || h.LateMost == 0 || h.LateMost < h.LateP50 {
+		t.Errorf("with dropped hints: %+v", h)
+	}
+	for _, p := range r.Pushes {
+		if p.BeforeP99 == 0 || p.P99 == 0 {
+			t.Errorf("pushes: %+v", p)
+		}
+	}
+	for _, want := range []string{
+		"| clients | quiet", "| 3 | ", "| 3, watching | ", "| cluster, 3 | ", "| cluster, two masters, 3 | ", "| sentinel, 3 | ",
+		"| " + hungMaster + " | 3 | ", "| 2, with the whole kit | ",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, &out)
 		}
+	}
+}
+
+// TestRestarts restarts brokers of a small fleet with fast beats.
+func TestRestarts(t *testing.T) {
+	log, err := os.CreateTemp(t.TempDir(), "progress")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	o := options{fleetBrokers: 4, fleetClients: 40, restartCount: 2, pace: 0.2}
+	r, err := o.restarts(t.Context(), progress.New(log), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A restart costs each client some 40 commands. They are not those of the other brokers.
+	if r.Restarts != 2 || r.Clients != 40 || r.PerClient < 10 || r.PerBroker > 10*r.PerClient/3 {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -90,6 +124,7 @@ func TestWrongArguments(t *testing.T) {
 		"-n 1":        "above 1",
 		"--brokers 0": "positive",
 		"--only all":  "unknown",
+		"--fleet 0":   "positive",
 		"word":        "unexpected argument",
 	} {
 		if _, err := parseOptions(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {

@@ -159,6 +159,7 @@ var dashes = map[string]string{
 	"switchboard ws": "7 4", "switchboard http": "2 4", "switchboard sse": "1 3", "switchboard tcp queue": "12 4 2 4",
 	"switchboard memory": "4 3", "switchboard memory queue": "4 3 1 3",
 	"centrifuge memory": "4 3", "mosquitto qos 0": "2 4",
+	"switchboard start": "7 4", "switchboard end": "2 4", "centrifuge start": "7 4", "centrifuge end": "2 4",
 }
 
 // dash returns the dash attribute of a variant, "" for none.

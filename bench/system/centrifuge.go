@@ -24,6 +24,7 @@ type Centrifuge struct {
 	// Map makes all subscriptions map subscriptions, and publishers change the entry [StateField].
 	// With Guarded they change it only if it exists.
 	Map, Guarded bool
+	Nodes        int       // in the process; only the first one takes connections. Zero means 1
 	Log          io.Writer // receives a line before building. Zero means standard error
 }
 
@@ -87,7 +88,7 @@ func (c *Centrifuge) Start(ctx context.Context, s Setup) (Running, error) {
 	case c.Map:
 		maps = "persistent"
 	}
-	p, err := startPeer(ctx, c.Name(), addr, exec.Command(binary, "--addr", addr, "--redis", redis, "--map", maps))
+	p, err := startPeer(ctx, c.Name(), addr, exec.Command(binary, "--addr", addr, "--redis", redis, "--map", maps, "--nodes", fmt.Sprint(max(1, c.Nodes))))
 	if err != nil {
 		return nil, err
 	}

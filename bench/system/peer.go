@@ -70,6 +70,9 @@ func (p *peer) Stop() error {
 	return err
 }
 
+// Kill implements [Killable].
+func (p *peer) Kill() { p.process.Kill() }
+
 // childPIDs returns the children of pid. It skips processes that end meanwhile.
 func childPIDs(pid int) (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"switchboard/internal/declarations"
 )
 
 // maxZipped is the number of bytes that a browser loads.
@@ -171,7 +169,6 @@ func contents(t *testing.T, root fs.FS) map[string]string {
 
 // TestTypes checks the types of the sources.
 func TestTypes(t *testing.T) {
-	declarations.Build(t, "../../client/js")
 	run(t, "node", "web/node_modules/typescript/bin/tsc", "--project", "web")
 }
 

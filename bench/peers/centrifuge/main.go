@@ -3,7 +3,8 @@
 // Messages go through Redis, which keeps them for the recovery of clients. Without --redis they are
 // in the memory of the process.
 //
-// With --map, the subscriptions are map subscriptions.
+// With --map, the subscriptions are map subscriptions. With --nodes, the process has more nodes
+// than the one that takes connections.
 //
 //	centrifuge --addr 127.0.0.1:8000 --redis 127.0.0.1:6379
 package main
@@ -28,25 +29,35 @@ const (
 	historyTime = time.Hour
 )
 
+// shutdownTime bounds the end of the node.
+const shutdownTime = time.Second
+
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8000", "host:port to listen on")
 	redis := flag.String("redis", "", "host:port of the Redis; empty means the memory of the process")
 	maps := flag.String("map", noMaps, "mode of the channels' maps: persistent or ephemeral; empty means no maps")
+	nodes := flag.Int("nodes", 1, "number of nodes in this process")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := run(ctx, *addr, *redis, *maps); err != nil {
+	if err := run(ctx, *addr, *redis, *maps, *nodes); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, addr, redis, maps string) error {
-	node, err := newNode(redis, maps)
-	if err != nil {
-		return err
-	}
-	if err := node.Run(); err != nil {
-		return fmt.Errorf("run the node: %w", err)
+func run(ctx context.Context, addr, redis, maps string, nodes int) error {
+	var node *centrifuge.Node // the one that takes connections
+	for range nodes {
+		one, err := newNode(redis, maps)
+		if err != nil {
+			return err
+		}
+		if err := one.Run(); err != nil {
+			return fmt.Errorf("run the node: %w", err)
+		}
+		if node == nil {
+			node = one
+		}
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/connection/websocket", authenticated(centrifuge.NewWebsocketHandler(node, centrifuge.WebsocketConfig{
@@ -61,10 +72,14 @@ func run(ctx context.Context, addr, redis, maps string) error {
 	server := &http.Server{Addr: addr, Handler: mux}
 	failed := make(chan error, 1)
 	go func() { failed <- server.ListenAndServe() }()
+	var err error
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		// The load has ended, so connections need no orderly end.
+		// The load has ended, so connections need no orderly end. Other nodes learn of the end.
+		shutdown, cancel := context.WithTimeout(context.Background(), shutdownTime)
+		defer cancel()
+		_ = node.Shutdown(shutdown) // an error means that time is over
 		err = server.Close()
 	}
 	if errors.Is(err, http.ErrServerClosed) {

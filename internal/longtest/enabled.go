@@ -1,5 +1,0 @@
-//go:build long
-
-package longtest
-
-const enabled = true
