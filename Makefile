@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 PROGRAMS = ./cmd/broker ./cmd/janitor ./cmd/switchboard
 
-.PHONY: run demo build js test check platforms install-test-tools fuzz microbench bench bench-quick bench-million bench-failures load faults test-deploy image packages release clean
+.PHONY: run demo build js test test-long check platforms install-test-tools fuzz microbench bench bench-quick bench-million bench-failures load faults test-deploy image packages release clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory; ARGS="--insecure …" adds flags
 	@echo 'Compiling the broker. The first time, this takes some minutes.'
@@ -20,12 +20,15 @@ build: ## bin/switchboard, bin/broker and bin/janitor
 js: install-test-tools ## builds the committed dist folders of the JavaScript client, the console and the demo
 	for dir in client/js internal/console/web cmd/demo/web; do npm run --silent build --prefix $$dir || exit 1; done
 
-test: check ## formatting, vet, staticcheck, words, and all tests with the race detector; names what it leaves out
+test: check ## formatting, vet, staticcheck, words, and all tests but the long ones, with the race detector; names what it leaves out
 	.ci/test
+
+test-long: ## the long tests: end to end, attackers, faults, linearizability, benchmarks, and random tests with many seeds
+	.ci/test-long
 
 check: ## formatting, vet, staticcheck and words
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
-	packages=$$(.ci/packages build) && $(GO) vet $$packages && $(TOOL) staticcheck $$packages
+	packages=$$(.ci/packages build) && $(GO) vet -tags long $$packages && $(TOOL) staticcheck -tags long $$packages
 	$(GO) run ./internal/wordcheck
 
 platforms: ## compiles the programs, the Go client and their tests for Linux, macOS, FreeBSD and Windows

@@ -13,11 +13,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/internal/longtest"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
 )
 
-var stateSeeds = flag.Uint64("stateseeds", 200, "how many seeds TestRandomStates uses")
+var stateSeeds = flag.Uint64("stateseeds", longtest.Seeds(40, 200), "how many seeds TestRandomStates uses")
 
 // TestRandomStates applies the same random updates and steps to Memory and to Redis, whose clocks
 // show the same time, and compares all results.

@@ -71,7 +71,8 @@
 //
 // # Use
 //
-//	go test ./broker/sim                                     all seeds
+//	go test ./broker/sim                                     some seeds
+//	go test -tags long ./broker/sim                          all seeds of make test-long
 //	go test ./broker/sim -run TestSimulation -seed=17 -v     one of them, with its trace
 //	go test ./broker/sim -run TestSimulation -seeds=5000     a longer search
 package sim

@@ -6,11 +6,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchboard/internal/longtest"
 )
 
 var (
 	oneSeed   = flag.Int64("seed", -1, "run this seed only, and print its trace")
-	manySeeds = flag.Uint64("seeds", 400, "how many seeds to run; half of the runs have states")
+	manySeeds = flag.Uint64("seeds", longtest.Seeds(80, 400), "how many seeds to run; half of the runs have states")
 	steps     = flag.Int("steps", 250, "how many steps a run has before the final checks")
 )
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"switchboard/internal/apicheck"
+	"switchboard/internal/declarations"
 )
 
 // TestClient runs the tests of the client in Node, with a fake WebSocket. The states that the
@@ -34,7 +35,7 @@ func readSources(t *testing.T) {
 	for _, dir := range []string{"src", "test"} {
 		readFiles(t, dir)
 	}
-	for _, name := range []string{"build.mjs", "package.json", "package-lock.json", "tsconfig.json", "tsconfig.test.json"} {
+	for _, name := range []string{"build.mjs", "types.mjs", "package.json", "package-lock.json", "tsconfig.json", "tsconfig.test.json"} {
 		if _, err := os.ReadFile(name); err != nil {
 			t.Fatal(err)
 		}
@@ -99,6 +100,7 @@ func checkResults(t *testing.T, calls []apicheck.Call) {
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	readSources(t)
+	declarations.Build(t, ".")
 	for _, project := range []string{"tsconfig.test.json", "test/types"} {
 		cmd := exec.CommandContext(t.Context(), "node_modules/.bin/tsc", "-p", project)
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -111,7 +113,7 @@ func TestTypes(t *testing.T) {
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	readSources(t)
-	cmd := exec.CommandContext(t.Context(), "node_modules/.bin/prettier", "--check", "src", "test", "size", "build.mjs")
+	cmd := exec.CommandContext(t.Context(), "node_modules/.bin/prettier", "--check", "src", "test", "size", "build.mjs", "types.mjs")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("run `npx prettier --write` in client/js: %v\n%s", err, out)
 	}

@@ -6,8 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 )
+
+// declaration matches the files that are built with the package and not committed.
+var declaration = regexp.MustCompile(`\.d\.c?ts$`)
 
 // TestDist builds the client and compares the result with the committed files.
 func TestDist(t *testing.T) {
@@ -19,12 +23,12 @@ func TestDist(t *testing.T) {
 	}
 	want, got := readFiles(t, fresh), readFiles(t, "dist")
 	for name, text := range want {
-		if !bytes.Equal(got[name], text) {
+		if !declaration.MatchString(name) && !bytes.Equal(got[name], text) {
 			t.Errorf("dist/%s differs from its source: run `make js`", name)
 		}
 	}
 	for name := range got {
-		if want[name] == nil {
+		if !declaration.MatchString(name) && want[name] == nil {
 			t.Errorf("dist/%s has no source: run `make js`", name)
 		}
 	}

@@ -78,14 +78,14 @@ void new Backend("http://127.0.0.1:8080").servers();
 sb.nothing();
 `
 
-// TestPack installs the package that npm pack makes into an empty project, without the registry,
-// and uses it there: as ESM, as CommonJS, and by TypeScript with each way to find modules.
+// TestPack installs the package that npm pack makes of the sources alone into an empty project,
+// without the registry, and uses it there: as ESM, as CommonJS, and by TypeScript with each way to
+// find modules.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	readSources(t)
-	readFiles(t, "dist")
 	dir := t.TempDir()
-	command(t, ".", "npm", "pack", "--silent", "--pack-destination", dir)
+	command(t, copySources(t), "npm", "pack", "--silent", "--pack-destination", dir)
 	packed, err := filepath.Glob(filepath.Join(dir, "switchboard-client-*.tgz"))
 	if err != nil || len(packed) != 1 {
 		t.Fatalf("%v, %v", packed, err)
@@ -118,6 +118,30 @@ func TestPack(t *testing.T) {
 		command(t, app, filepath.Join(modules, ".bin", "tsc"), "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess",
 			"--target", "es2022", "--lib", "es2022,dom,dom.iterable", "--types", "", "--module", module, "--moduleResolution", resolution, "main.ts")
 	}
+}
+
+// copySources returns a copy of the package as it is in a fresh clone, without dist.
+func copySources(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"README.md", "build.mjs", "types.mjs", "package.json", "tsconfig.json"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), string(text))
+	}
+	modules, err := filepath.Abs("node_modules")
+	if err == nil {
+		err = os.Symlink(modules, filepath.Join(dir, "node_modules"))
+	}
+	if err == nil {
+		err = os.CopyFS(filepath.Join(dir, "src"), os.DirFS("src"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // checkSourceMaps checks that each script of a package has a source map, whose sources are there.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -10,26 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-)
 
-// TestBrowser runs web/test/demo.test.mjs, in Chromium, with a demo that the test starts.
-func TestBrowser(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	url, ended := make(chan string, 1), make(chan error, 1)
-	go func() { ended <- run(ctx, "127.0.0.1:0", t.Output(), func(u string) { url <- u }) }()
-	select {
-	case u := <-url:
-		command(t, []string{"DEMO_URL=" + u}, "node", "--test", "web/test/demo.test.mjs")
-	case err := <-ended:
-		t.Fatal(err)
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-}
+	"switchboard/internal/declarations"
+)
 
 // TestDist checks that dist is what the sources build.
 func TestDist(t *testing.T) {
@@ -66,6 +48,7 @@ func contents(t *testing.T, root fs.FS) map[string]string {
 
 // TestTypes checks the types of the sources.
 func TestTypes(t *testing.T) {
+	declarations.Build(t, "../../client/js")
 	command(t, nil, "node", "web/node_modules/typescript/bin/tsc", "--project", "web")
 }
 

@@ -1,3 +1,5 @@
+//go:build long
+
 package attack
 
 import (
@@ -16,8 +18,9 @@ import (
 const (
 	mostRedisPerByte = 300                   // for each byte that the client sends
 	mostCPUPerByte   = 20 * time.Microsecond // of the broker and of Redis, for each byte that the client sends or receives
-	// costCycles is how often a cycle is repeated in a window. The cheapest window counts: the broker's
-	// own work, such as a round of the kit, and counts that are kept for a second are in the others.
+	// costCycles is how often a cycle is repeated in a window. The cheapest window counts: the
+	// broker's own work, such as a round of the kit, and counts that are kept for a second are in the
+	// others.
 	// After the first costWindows a message that seems too expensive has up to mostCostWindows.
 	costCycles, costWindows, mostCostWindows = 10, 3, 40
 )

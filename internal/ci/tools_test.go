@@ -41,7 +41,7 @@ func script(t *testing.T, environ []string, name string, args ...string) (stdout
 }
 
 // basics are what the scripts themselves need.
-var basics = []string{"bash", "cat", "dirname", "env", "git", "go", "grep", "mktemp", "rm", "sed", "uname"}
+var basics = []string{"bash", "cat", "dirname", "env", "git", "go", "grep", "mktemp", "rm", "sed", "sort", "uname"}
 
 // leftOut returns the packages that .ci/packages leaves out, by program.
 func leftOut(t *testing.T, environ ...string) map[string][]string {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"switchboard/internal/declarations"
 )
 
 // maxZipped is the number of bytes that a browser loads.
@@ -169,6 +171,7 @@ func contents(t *testing.T, root fs.FS) map[string]string {
 
 // TestTypes checks the types of the sources.
 func TestTypes(t *testing.T) {
+	declarations.Build(t, "../../client/js")
 	run(t, "node", "web/node_modules/typescript/bin/tsc", "--project", "web")
 }
 

@@ -49,4 +49,6 @@
 //
 // js/session.js implements the protocol of WebSockets and lines, for all clients except those of
 // package client. js/state.js does so for clients that follow a state.
+//
+// All tests are long: `make test-long` runs them, or `go test -tags long`.
 package e2e

@@ -1,3 +1,5 @@
+//go:build long
+
 package e2e
 
 import (
@@ -23,7 +25,7 @@ var (
 // BenchmarkReconnect measures how clients come back after outages of the network, and the rate of
 // their attempts. Run it by hand:
 //
-//	go test ./internal/e2e -run '^$' -bench Reconnect -benchtime 1x
+//	go test -tags long ./internal/e2e -run '^$' -bench Reconnect -benchtime 1x
 //
 // All clients have the URLs of three brokers behind proxies, or of one. SDK, in the environment, is
 // the JavaScript module to measure.

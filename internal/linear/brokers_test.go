@@ -1,3 +1,5 @@
+//go:build long
+
 package linear
 
 import (
@@ -9,19 +11,12 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"switchboard/internal/freeport"
 	"switchboard/internal/proc"
 )
 
 var brokerSeeds = flag.Uint64("brokerseeds", 8, "how many histories to check over three brokers")
-
-// brokerGrace is the grace period of the namespace, about as long as a reconnect: some fields end.
-const brokerGrace = 10 * time.Millisecond
-
-// The limits of groups in the namespace.
-var groupLimits = map[string]int{"seat/": seatMax, "member/": 2}
 
 var brokerSettings = []string{
 	"SWITCHBOARD_NAMESPACES=" + fmt.Sprintf(`{"room:*": {subscribe: users, publish: users, state: users, grace: %s, fields: {

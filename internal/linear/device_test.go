@@ -23,6 +23,12 @@ type remoteStore interface {
 	reconnect(ctx context.Context) error
 }
 
+// brokerGrace is the grace period of the namespace, about as long as a reconnect: some fields end.
+const brokerGrace = 10 * time.Millisecond
+
+// groupLimits are the limits of groups in the namespace.
+var groupLimits = map[string]int{"seat/": seatMax, "member/": 2}
+
 // brokerFields are the names that the clients of brokers use.
 var brokerFields = []string{
 	"turn", "turn", "count", "count", "doc", "seat/1", "seat/2", "seat/3", "seat/4", "seat/5", "$max/seat/",

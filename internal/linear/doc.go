@@ -52,8 +52,9 @@
 //
 // # Use
 //
-//	go test ./internal/linear                                  all tests
+//	go test ./internal/linear                                  a few histories in memory
+//	go test -tags long ./internal/linear                       all tests
 //	go test ./internal/linear -run TestMemory -seeds=5000      a longer search
-//	go test ./internal/linear -run 'Redis|Cluster' -redisseeds=200
-//	go test ./internal/linear -run Brokers -brokerseeds=100
+//	go test -tags long ./internal/linear -run 'Redis|Cluster' -redisseeds=200
+//	go test -tags long ./internal/linear -run Brokers -brokerseeds=100
 package linear

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/internal/longtest"
 	"switchboard/internal/state"
 	"switchboard/queue"
 )
 
 var (
 	oneSeed   = flag.Int64("seed", -1, "run this seed only")
-	manySeeds = flag.Uint64("seeds", 30, "how many histories to check over the store in memory")
+	manySeeds = flag.Uint64("seeds", longtest.Seeds(6, 30), "how many histories to check over the store in memory")
 )
 
 // eachSeed runs a test for each seed.

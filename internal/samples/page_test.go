@@ -1,3 +1,5 @@
+//go:build long
+
 package samples
 
 import (
@@ -53,7 +55,7 @@ func checkPage(t *testing.T, page string, files []string) {
 			t.Fatal(err)
 		}
 		if shown[file] != string(program) {
-			t.Errorf("%s does not show %s as it is: go test ./internal/samples -run TestPage -update", page, file)
+			t.Errorf("%s does not show %s as it is: go test -tags long ./internal/samples -run TestPage -update", page, file)
 		}
 		delete(shown, file)
 	}

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"switchboard/internal/declarations"
 )
 
 // surroundingsJS declares what the blocks take from the reader's page or backend.
@@ -77,6 +79,7 @@ func TestScripts(t *testing.T) {
 			write(name, code+"\nexport {};\n")
 		}
 	}
+	declarations.Build(t, client)
 	if err := os.CopyFS(filepath.Join(dir, "switchboard"), os.DirFS(client+"/dist")); err != nil { // as the tutorials do
 		t.Fatal(err)
 	}

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"switchboard/internal/longtest"
 )
 
 var (
 	oneSeed   = flag.Int64("seed", -1, "run this seed only, and print its trace")
-	manySeeds = flag.Uint64("seeds", 200, "how many seeds to run")
+	manySeeds = flag.Uint64("seeds", longtest.Seeds(40, 200), "how many seeds to run")
 	steps     = flag.Int("steps", 300, "how many steps a run has")
 )
 
