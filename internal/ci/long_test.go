@@ -86,3 +86,18 @@ func TestTags(t *testing.T) {
 		}
 	}
 }
+
+// TestLongRun: make test-long runs the long tests of the packages that can be tested here, and no
+// others. make test names what it leaves to make test-long.
+func TestLongRun(t *testing.T) {
+	path := "PATH=" + fakeGo(t, "switchboard/internal/linear", "switchboard/internal/wire")
+	out, _, err := script(t, []string{"CI=", path}, "test-long")
+	if err != nil || !strings.Contains(out, " -tags long ") || !strings.Contains(out, "|TestFaultyStores|") ||
+		strings.Contains(out, "TestHolds") || !strings.Contains(out, " switchboard/internal/linear\n") {
+		t.Errorf("%v: %q", err, out)
+	}
+	out, _, err = script(t, []string{"CI=", path}, "test")
+	if err != nil || !strings.Contains(out, "make test-long runs:\n") || !strings.Contains(out, "switchboard/internal/e2e: TestChatTutorial ") {
+		t.Errorf("%v: %q", err, out)
+	}
+}

@@ -41,7 +41,7 @@ func script(t *testing.T, environ []string, name string, args ...string) (stdout
 }
 
 // basics are what the scripts themselves need.
-var basics = []string{"bash", "cat", "dirname", "env", "git", "go", "grep", "mktemp", "rm", "sed", "sort", "uname"}
+var basics = []string{"bash", "cat", "dirname", "env", "getconf", "git", "go", "grep", "mktemp", "rm", "sed", "sort", "uname"}
 
 // leftOut returns the packages that .ci/packages leaves out, by program.
 func leftOut(t *testing.T, environ ...string) map[string][]string {
@@ -73,14 +73,24 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// TestTestPolicy: make test names what it leaves out after all tests have passed. That is a
-// failure only in CI, and a test that fails is one anywhere.
-func TestTestPolicy(t *testing.T) {
-	path := lean(t, slices.DeleteFunc(slices.Clone(basics), func(name string) bool { return name == "go" })...)
-	fake := "#!/usr/bin/env bash\ncase $1 in list) echo switchboard/internal/x ;; test) exit ${result:-0} ;; esac\n"
+// fakeGo returns a directory with basics and a fake go, which lists these packages, and another
+// one that needs each of the missing programs. As go test it prints its arguments and exits with
+// $result.
+func fakeGo(t *testing.T, packages ...string) (path string) {
+	t.Helper()
+	path = lean(t, slices.DeleteFunc(slices.Clone(basics), func(name string) bool { return name == "go" })...)
+	fake := "#!/usr/bin/env bash\ncase $*\" \" in 'list ./... ') printf '%s\\n' " + strings.Join(packages, " ") +
+		" ;; list*) echo switchboard/internal/left ;; test*) echo \"$@\"; exit ${result:-0} ;; esac\n"
 	if err := os.WriteFile(filepath.Join(path, "go"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// TestTestPolicy: make test names what it leaves out after all tests have passed. That is a
+// failure only in CI, and a test that fails is one anywhere.
+func TestTestPolicy(t *testing.T) {
+	path := fakeGo(t, "switchboard/internal/x")
 	for _, tt := range []struct {
 		environ []string
 		ok      bool
