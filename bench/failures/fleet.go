@@ -48,8 +48,8 @@ func newFleet(o options, addr string) *fleet {
 	}
 }
 
-// start starts n brokers with spread beats.
-func (f *fleet) start(ctx context.Context, n int, over time.Duration) error {
+// start starts n brokers with pauses, which spread their beats.
+func (f *fleet) start(ctx context.Context, n int, pause time.Duration) error {
 	f.clients = make([][]net.Conn, n)
 	for range n {
 		b, err := f.startOne(ctx, f.network.address())
@@ -57,7 +57,7 @@ func (f *fleet) start(ctx context.Context, n int, over time.Duration) error {
 			return err
 		}
 		f.brokers = append(f.brokers, b)
-		if err := sleep(ctx, over/time.Duration(n)); err != nil {
+		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -154,16 +154,17 @@ func (o options) run(ctx context.Context, p *progress.Line, stdout io.Writer) (e
 			return err
 		}
 	}
-	var r report
-	if o.out != "" {
-		if r, err = readReport(o.out); err != nil {
-			return err
-		}
-	}
-	r.Date = time.Now().UTC().Format(time.DateOnly)
-	err = o.cases(ctx, p, program, dir, &r)
+	measured := report{Date: time.Now().UTC().Format(time.DateOnly)}
+	err = o.cases(ctx, p, program, dir, &measured)
 	p.Clear()
+	r := measured
 	if o.out != "" { // also after an error, with the results so far
+		// Read at the end: another run may have added results meanwhile.
+		earlier, readErr := readReport(o.out)
+		if readErr != nil {
+			return errors.Join(err, readErr)
+		}
+		r = earlier.with(measured)
 		err = errors.Join(err, r.write(o.out))
 	}
 	_, printErr := stdout.Write(r.markdown())
@@ -213,7 +214,7 @@ func (o options) endCases(ctx context.Context, p *progress.Line, program, dir st
 			if err := c.run(ctx); err != nil {
 				return fmt.Errorf("%d clients, watching %v: %w", n, watching, err)
 			}
-			r.Results = merge(r.Results, c.result, result.compare)
+			r.Results = append(r.Results, c.result)
 		}
 	}
 	return nil
@@ -227,7 +228,7 @@ func (o options) failoverCases(ctx context.Context, p *progress.Line, program, d
 			if err != nil {
 				return fmt.Errorf("%d clients, %s: %w", n, store, err)
 			}
-			r.Failovers = merge(r.Failovers, f, failoverResult.compare)
+			r.Failovers = append(r.Failovers, f)
 		}
 	}
 	return nil
@@ -240,7 +241,7 @@ func (o options) hintCases(ctx context.Context, p *progress.Line, program, dir s
 		if err != nil {
 			return fmt.Errorf("%d clients: %w", n, err)
 		}
-		r.Hints = merge(r.Hints, h, hintsResult.compare)
+		r.Hints = append(r.Hints, h)
 	}
 	return nil
 }
@@ -253,7 +254,7 @@ func (o options) idleCases(ctx context.Context, p *progress.Line, dir string, r 
 			if err != nil {
 				return fmt.Errorf("%d brokers, kit %v: %w", n, kit, err)
 			}
-			r.Idle = merge(r.Idle, idle, idleResult.compare)
+			r.Idle = append(r.Idle, idle)
 		}
 	}
 	return nil
@@ -265,7 +266,7 @@ func (o options) centrifugeCases(ctx context.Context, p *progress.Line, dir stri
 		if err != nil {
 			return fmt.Errorf("%d clients: %w", n, err)
 		}
-		r.Centrifuge = merge(r.Centrifuge, one, result.compare)
+		r.Centrifuge = append(r.Centrifuge, one)
 	}
 	for _, n := range o.brokers {
 		p.Stage("%d idle nodes of centrifuge", n)
@@ -273,7 +274,7 @@ func (o options) centrifugeCases(ctx context.Context, p *progress.Line, dir stri
 		if err != nil {
 			return fmt.Errorf("%d idle nodes: %w", n, err)
 		}
-		r.Idle = merge(r.Idle, idle, idleResult.compare)
+		r.Idle = append(r.Idle, idle)
 	}
 	return nil
 }

@@ -82,6 +82,29 @@ func merge[T any](list []T, one T, compare func(x, y T) int) []T {
 	return slices.Insert(list, i, one)
 }
 
+// mergeAll merges all results of a list.
+func mergeAll[T any](list, more []T, compare func(x, y T) int) []T {
+	for _, one := range more {
+		list = merge(list, one, compare)
+	}
+	return list
+}
+
+// with returns the report with the results of a later run.
+func (r report) with(later report) report {
+	r.Date = later.Date
+	r.Results = mergeAll(r.Results, later.Results, result.compare)
+	r.Failovers = mergeAll(r.Failovers, later.Failovers, failoverResult.compare)
+	r.Hints = mergeAll(r.Hints, later.Hints, hintsResult.compare)
+	r.Idle = mergeAll(r.Idle, later.Idle, idleResult.compare)
+	r.Centrifuge = mergeAll(r.Centrifuge, later.Centrifuge, result.compare)
+	r.Restarts = cmp.Or(later.Restarts, r.Restarts)
+	if len(later.Pushes) > 0 {
+		r.Pushes = later.Pushes
+	}
+	return r
+}
+
 // readReport reads report.json of an earlier run in a directory, if there is one.
 func readReport(dir string) (r report, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, "report.json"))

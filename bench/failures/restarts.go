@@ -96,7 +96,7 @@ func (o options) startFleet(ctx context.Context, dir string, n int) (c *restartC
 		return nil, err
 	}
 	c = &restartCase{fleet: newFleet(o, server.Addr), stats: stats, endRedis: endRedis, each: o.fleetClients / o.fleetBrokers}
-	err = c.start(ctx, n, o.scaled(fleetStart))
+	err = c.start(ctx, n, o.scaled(fleetStart)/time.Duration(o.fleetBrokers))
 	for i := 0; err == nil && i < n; i++ {
 		err = c.connect(ctx, i, i*c.each, c.each)
 	}
