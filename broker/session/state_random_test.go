@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"switchboard/broker/session"
+	"switchboard/internal/longtest"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -20,7 +21,7 @@ import (
 // order, while calls to the store fail. In the end every subscriber has the fields of the store,
 // and a field is away if and only if none of its owners is subscribed.
 func TestRandomStates(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range longtest.Seeds(25, 100) {
 		w := newRandomWorld(t, seed)
 		for range 60 {
 			w.step()
