@@ -57,33 +57,6 @@ func New(o Options) (*Accounts, error) {
 	return a, nil
 }
 
-// Account is an account.
-type Account struct {
-	ID       string `json:"id"`   // the user of its tokens
-	Name     string `json:"name"` // "" for a guest
-	Nickname string `json:"nickname"`
-	State    string `json:"state"`   // open, locked or deleted
-	Created  int64  `json:"created"` // Unix ms
-	Login    *Login `json:"login"`
-	Version  int64  `json:"version"` // it changes with Name, Nickname and State, and not with a login
-}
-
-// Login is the last login of an account.
-type Login struct {
-	At      int64  `json:"at"` // Unix ms
-	Address string `json:"address"`
-}
-
-// Registration is a new account. Without Name and Password it is a guest.
-type Registration struct {
-	Name     string `json:"name,omitempty"`
-	Password string `json:"password,omitempty"`
-	Nickname string `json:"nickname,omitempty"`
-	// Client is the name of this device, which the tokens then set. Zero means that client.Options
-	// chooses it.
-	Client string `json:"client,omitempty"`
-}
-
 // Credentials are a name and a password.
 type Credentials struct {
 	Name     string

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"switchboard/client"
@@ -19,25 +20,47 @@ type PageQuery struct {
 }
 
 func (p PageQuery) values() url.Values {
-	return values("prefix", p.Prefix, "cursor", p.Cursor, "limit", number(p.Limit))
+	return values("prefix", p.Prefix, "cursor", p.Cursor, "limit", p.Limit)
 }
 
-// values returns a query string of names and values, without the empty ones.
-func values(pairs ...string) url.Values {
-	v := url.Values{}
+// values returns a query string of names and values, without those that are zero.
+func values(pairs ...any) url.Values { return merge(url.Values{}, pairs...) }
+
+// merge adds names and values to a query string.
+func merge(v url.Values, pairs ...any) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			v.Set(pairs[i], pairs[i+1])
+		text := ""
+		switch value := pairs[i+1].(type) {
+		case string:
+			text = value
+		case bool:
+			text = map[bool]string{true: "1"}[value]
+		case int:
+			text = map[bool]string{true: strconv.Itoa(value)}[value != 0]
+		case int64:
+			text = map[bool]string{true: strconv.FormatInt(value, 10)}[value != 0]
+		}
+		if text != "" {
+			v.Set(pairs[i].(string), text)
 		}
 	}
 	return v
 }
 
-func number[N int | int64](n N) string {
-	if n == 0 {
-		return ""
+// path returns a path with names in the place of {}.
+func path(pattern string, names ...string) string {
+	for _, name := range names {
+		pattern = strings.Replace(pattern, "{}", url.PathEscape(name), 1)
 	}
-	return strconv.FormatInt(int64(n), 10)
+	return pattern
+}
+
+// optional returns the body for an argument that may be absent.
+func optional[T any](list []T) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
 }
 
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (answer T, err error) {
@@ -92,7 +115,7 @@ type HistoryQuery struct {
 }
 
 func (q HistoryQuery) values() url.Values {
-	return values("after", number(q.After), "limit", number(q.Limit), "wait", number(int64(q.Wait/time.Second)))
+	return values("after", q.After, "limit", q.Limit, "wait", int64(q.Wait/time.Second))
 }
 
 // Message is a stored message of a channel or of a queue. A message of a channel that changed

@@ -23,56 +23,6 @@ type Top struct {
 	Entries []Entry `json:"entries"` // ordered; the field has no ranks
 }
 
-// Entry is a player on a board.
-type Entry struct {
-	Rank   int    `json:"rank,omitempty"` // from 1
-	Player string `json:"player"`
-	Score  int64  `json:"score"`
-}
-
-// View is a part of a board.
-type View struct {
-	Board   string  `json:"board"`
-	Season  string  `json:"season,omitempty"` // the id of the season, "" on a board without seasons
-	Ends    int64   `json:"ends,omitempty"`   // the end of the season, Unix ms
-	Count   int     `json:"count"`            // of players on the board
-	Entries []Entry `json:"entries"`          // ordered by rank
-	Cursor  string  `json:"cursor,omitempty"` // of the next page of Top, "" for the last one
-}
-
-// Card is a board in the list of boards.
-type Card struct {
-	Board  string `json:"board"`
-	Order  string `json:"order"` // desc, or asc if the lowest score is first
-	Mode   string `json:"mode"`  // what a submitted score does: best, set or add
-	Season string `json:"season,omitempty"`
-	Ends   int64  `json:"ends,omitempty"`  // the end of the season, Unix ms
-	Count  int    `json:"count"`           // of players in the season
-	First  *Entry `json:"first,omitempty"` // nil without players
-}
-
-// Standing is the place of a player.
-type Standing struct {
-	Board  string `json:"board"`
-	Season string `json:"season,omitempty"`
-	Count  int    `json:"count"`
-	Entry
-}
-
-// Result is the result of a submission.
-type Result struct {
-	Board  string `json:"board"`
-	Season string `json:"season,omitempty"` // in which the score counted, also of a repeat after its end
-	Player string `json:"player"`
-	// Score is the player's score now, and Previous the one before. Nil means none: a full board has
-	// no place for the last one.
-	Score    *int64 `json:"score"`
-	Previous *int64 `json:"previous"`
-	Rank     int    `json:"rank,omitempty"` // from 1; 0 means none
-	Count    int    `json:"count"`
-	Repeated bool   `json:"repeated,omitempty"` // the operation was known
-}
-
 // Request selects a part of a board.
 type Request struct {
 	Board string `json:"board"`
@@ -87,18 +37,6 @@ type Request struct {
 	// Limit is the most entries of Top, or the most neighbors of Around on each side, up to 100. Zero
 	// means 10 and 5.
 	Limit int `json:"limit,omitempty"`
-}
-
-// Submission is a score of the user of the client.
-type Submission struct {
-	Board string `json:"board"`
-	Score int64  `json:"score"`
-	// Key identifies the submission: a repeat changes nothing. A board that adds scores needs it.
-	Key string `json:"key,omitempty"`
-	// Deprecated: Operation is the former name of Key.
-	Operation string `json:"operation,omitempty"`
-	// Season is the only season in which the score counts. Zero means any.
-	Season string `json:"season,omitempty"`
 }
 
 // Top reads the first entries of a board.

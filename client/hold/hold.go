@@ -39,36 +39,6 @@ type Request struct {
 	Durable bool
 }
 
-// Hold is a hold or a sale, live or ended. Times are Unix ms.
-type Hold struct {
-	ID       string   `json:"id"`
-	Resource string   `json:"resource"`
-	User     string   `json:"user"`
-	Seats    []string `json:"seats"`   // the seats, or the names of the units
-	State    string   `json:"state"`   // held, sold, released or expired
-	Created  int64    `json:"created"` // when it was made
-	Until    int64    `json:"until"`   // end, if held
-	Last     int64    `json:"last"`    // the latest end that renewals can reach, if held
-	Sold     int64    `json:"sold"`    // when it was sold
-	Ended    int64    `json:"ended"`   // when it was released or expired
-}
-
-// Resource is a resource with the places that are taken.
-type Resource struct {
-	Name      string          `json:"resource"`
-	Version   int64           `json:"version"`
-	Capacity  int             `json:"capacity"`
-	Seats     []string        `json:"seats"` // names, and ranges such as A1..A20; none if it has units
-	HoldMS    int64           `json:"hold_ms"`
-	MaxLifeMS int64           `json:"max_life_ms"`
-	PerUser   int             `json:"per_user"`
-	Ends      int64           `json:"ends"` // Unix ms, 0 for never
-	Data      json.RawMessage `json:"data"`
-	Sold      int             `json:"sold"`
-	Held      int             `json:"held"`
-	Free      int             `json:"free"`
-}
-
 // request is the data of the methods.
 type request struct {
 	Resource  string   `json:"resource,omitempty"`

@@ -97,18 +97,6 @@ func (r *Room) Start(ctx context.Context) error { return r.call(ctx, "room.start
 // Finish ends the game. Only the owner may do it.
 func (r *Room) Finish(ctx context.Context) error { return r.call(ctx, "room.finish", nil, nil) }
 
-// Patch is a change of the document. Nil parts stay. Only the owner may do it.
-type Patch struct {
-	// Version refuses the patch with conflict unless the room has it: the ID of the field $room. The
-	// error is then a *client.DetailedError with the current Info. Zero means any version.
-	Version    int64            `json:"version,omitempty"`
-	Name       *string          `json:"name,omitempty"`
-	Region     *string          `json:"region,omitempty"`
-	AppVersion *string          `json:"app_version,omitempty"`
-	Data       *json.RawMessage `json:"data,omitempty"`
-	Owner      *int             `json:"owner,omitempty"` // the number of the new owner
-}
-
 // Patch changes the document of the room, and returns the room.
 func (r *Room) Patch(ctx context.Context, p Patch) (info Info, err error) {
 	request := struct {

@@ -2,7 +2,6 @@ package room
 
 import (
 	"context"
-	"encoding/json"
 
 	"switchboard/client"
 )
@@ -14,20 +13,6 @@ type Rooms struct {
 
 // New returns the rooms of a broker. The client must belong to a user.
 func New(c *client.Client) *Rooms { return &Rooms{c} }
-
-// CreateOptions describe a new room. Only Mode is required.
-type CreateOptions struct {
-	ID         string          `json:"id,omitempty"`  // Zero means a new one
-	Key        string          `json:"key,omitempty"` // makes a repeated call return the same room
-	Mode       string          `json:"mode"`
-	Name       string          `json:"name,omitempty"`
-	Visibility string          `json:"visibility,omitempty"` // "public" or "private". Zero means public
-	Region     string          `json:"region,omitempty"`
-	Capacity   int             `json:"capacity,omitempty"` // Zero means that of the mode
-	AppVersion string          `json:"app_version,omitempty"`
-	Data       json.RawMessage `json:"data,omitempty"`
-	Nickname   string          `json:"nickname,omitempty"` // of this user
-}
 
 // JoinOptions are options of Join.
 type JoinOptions struct {
@@ -84,42 +69,4 @@ func (r *Rooms) Get(ctx context.Context, id string) (Info, error) {
 	var info Info
 	err := r.client.Call(ctx, "room.get", map[string]string{"room": id}, &info)
 	return info, err
-}
-
-// Info is a room as the broker returns it.
-type Info struct {
-	ID      string   `json:"id"`
-	Channel string   `json:"channel"`
-	Version int64    `json:"version"` // for Patch
-	Room    Document `json:"room"`
-	Owner   int      `json:"owner"` // number of the owner, 0 for none
-	Members []Member `json:"members"`
-	N       int      `json:"n"`    // number of this user, 0 if it is not a member
-	Code    string   `json:"code"` // of a private room, for the owner
-}
-
-// Document describes a room. Times are Unix milliseconds, 0 for never.
-type Document struct {
-	Name       string          `json:"name"`
-	Mode       string          `json:"mode"`
-	Visibility string          `json:"visibility"` // "public" or "private"
-	Status     string          `json:"status"`     // "waiting", "playing" or "finished"
-	Region     string          `json:"region"`
-	Locked     bool            `json:"locked"`
-	Capacity   int             `json:"capacity"`
-	Created    int64           `json:"created"`
-	Started    int64           `json:"started"`
-	Finished   int64           `json:"finished"`
-	AppVersion string          `json:"app_version"`
-	Data       json.RawMessage `json:"data"`
-}
-
-// Member is a player, or a reserved place.
-type Member struct {
-	N        int    `json:"n"`
-	Nickname string `json:"nickname"`
-	Joined   int64  `json:"joined"` // Unix ms
-	Reserved bool   `json:"reserved"`
-	Away     bool   `json:"away"`  // the player has no connection
-	Until    int64  `json:"until"` // when the place ends, Unix ms; 0 if it does not
 }

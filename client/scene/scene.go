@@ -5,7 +5,6 @@ package scene
 
 import (
 	"context"
-	"encoding/json"
 
 	"switchboard/client"
 )
@@ -30,68 +29,10 @@ type Place struct {
 	Offline bool   `json:"offline,omitempty"` // the player has not entered since the backend put the avatar there
 }
 
-// Avatar is a character of a user.
-type Avatar struct {
-	ID      string          `json:"id"`
-	User    string          `json:"user"`
-	Name    string          `json:"name"`
-	Figure  string          `json:"figure,omitempty"`
-	Status  string          `json:"status"`          // open or deleted
-	Scene   string          `json:"scene,omitempty"` // the id of the scene that it is in
-	Data    json.RawMessage `json:"data,omitempty"`
-	Created int64           `json:"created"` // Unix ms
-	Version int64           `json:"version"`
-}
-
-// Scene is a scene.
-type Scene struct {
-	ID      string          `json:"id"`
-	World   string          `json:"world"`
-	Name    string          `json:"name"`
-	Status  string          `json:"status"` // open or closed
-	Time    string          `json:"time,omitempty"`
-	Data    json.RawMessage `json:"data,omitempty"`
-	Created int64           `json:"created"` // Unix ms
-	Version int64           `json:"version"`
-	Count   int             `json:"count"` // avatars, online or offline
-}
-
-// View is a scene with its avatars.
-type View struct {
-	Scene
-	Online  int      `json:"online"`
-	Avatars []Listed `json:"avatars"` // ordered by id
-}
-
-// Listed is an avatar in a scene.
-type Listed struct {
-	Avatar string                     `json:"avatar"` // its id
-	Name   string                     `json:"name"`
-	Figure string                     `json:"figure,omitempty"`
-	Online bool                       `json:"online"`
-	Fields map[string]json.RawMessage `json:"fields,omitempty"` // what its player has written
-}
-
 // Page selects a page of a list. The zero value is the first one.
 type Page struct {
 	Cursor string `json:"cursor,omitempty"` // that the previous page returned
 	Limit  int    `json:"limit,omitempty"`  // zero means 100
-}
-
-// NewAvatar describes an avatar to create.
-type NewAvatar struct {
-	Key    string `json:"key,omitempty"` // a repeated call with the same Key returns the same avatar
-	Name   string `json:"name"`
-	Figure string `json:"figure,omitempty"`
-	Data   any    `json:"data,omitempty"`
-}
-
-// AvatarPatch changes an avatar. Nil members stay.
-type AvatarPatch struct {
-	Version *int64  `json:"version,omitempty"` // the version that must not have changed
-	Name    *string `json:"name,omitempty"`
-	Figure  *string `json:"figure,omitempty"`
-	Data    any     `json:"data,omitempty"`
 }
 
 // CreateAvatar creates an avatar of the client's user. It is in no scene. The error is a
