@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"internal/meter":        {},
 	"internal/redisurl":     {"internal/slots", "internal/tlsconfig"},
 	"internal/faults":       {"client", "internal/cond", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
-	"registry":              {"internal/meter", "internal/note", "internal/redispipe"},
+	"registry":              {"internal/meter", "internal/note", "internal/redispipe", "internal/slots"},
 	"queue":                 {"internal/meter", "internal/note", "internal/redispipe", "internal/state"},
 	"kit":                   {"internal/leader", "internal/meter", "internal/wire", "queue", "janitor/task", "kit/index"},
 	"kit/budget":            {"internal/redispipe", "internal/wire"},

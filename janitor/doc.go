@@ -19,9 +19,12 @@
 //
 // # Queues
 //
-// Each channel in ch_list is trimmed. A server that is neither listed nor leased is removed from
-// ch_{channel}. Such a binding remains if a failover has restored it, or if the server was killed
-// while it left. A channel without servers is removed from ch_list.
+// Each channel in the list of channels is trimmed. A server that is neither listed nor leased is
+// removed from ch_{channel}. Such a binding remains if a failover has restored it, or if the server
+// was killed while it left. A channel without servers is removed from the list.
+//
+// In a Cluster, the round first moves what servers of a former version have left in ch_list: see
+// [registry.Redis.MoveChannelList]. A set of the list that cannot be read does not stop the round.
 //
 // # States
 //

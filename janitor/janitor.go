@@ -45,6 +45,7 @@ type Channels interface {
 	Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error)
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 	PruneChannel(ctx context.Context, channel string) (pruned bool, err error)
+	MoveChannelList(ctx context.Context) (moved int, err error)
 }
 
 // Registry has the methods of a registry that a janitor calls. [registry.Redis] and

@@ -33,10 +33,15 @@ func (j *Janitor) QueuesRound(ctx context.Context) (Report, error) {
 			return err
 		}
 		var errs errorList
+		if !j.opts.DryRun {
+			if _, err := j.opts.Registry.MoveChannelList(ctx); err != nil {
+				errs.add(err)
+			}
+		}
 		for cursor := ""; ctx.Err() == nil; {
 			channels, next, err := j.opts.Registry.Channels(ctx, "", cursor, pageSize)
-			if err != nil {
-				return errs.join(ctx, err)
+			if err != nil { // in a Cluster, other sets of the list may be read
+				errs.add(err)
 			}
 			j.each(ctx, channels, func(channel string) {
 				if err := j.cleanChannel(ctx, channel, cache, counts); err != nil {

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	"switchboard/internal/slots"
 )
 
 func testChannelServers(t *testing.T, s store) {
@@ -83,6 +86,42 @@ func testChannelPages(t *testing.T, s store) {
 	ok(t, err)
 	if len(names) == 0 || len(names) > 40 || next == "" {
 		t.Errorf("the first page of about 20 has %d names, next %q", len(names), next)
+	}
+}
+
+// testPagesDuringBinds checks that each channel that stays bound is in one page, while others are
+// bound.
+func testPagesDuringBinds(t *testing.T, s store) {
+	ctx := t.Context()
+	var stay, more []string
+	for i := range 500 {
+		stay, more = append(stay, fmt.Sprint("room-", i)), append(more, fmt.Sprint("room-more-", i), fmt.Sprint("chat-", i))
+	}
+	ok(t, errors.Join(s.BindChannels(ctx, "a", stay)...))
+	var group errgroup.Group
+	group.Go(func() error { return errors.Join(s.BindChannels(ctx, "a", more)...) })
+	var got []string
+	for cursor := ""; ; {
+		names, next, err := s.Channels(ctx, "room-", cursor, 20)
+		ok(t, err)
+		got = append(got, slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "room-more-") })...)
+		if next == "" {
+			break
+		}
+		cursor = next
+	}
+	ok(t, group.Wait())
+	slices.Sort(stay)
+	slices.Sort(got)
+	want(t, stay)(got, nil)
+}
+
+func testListedIn(t *testing.T, s store) {
+	none, all := slots.Set{}, slots.All()
+	for _, channel := range []string{"news", "chat"} {
+		if s.ListedIn(channel, &none) || !s.ListedIn(channel, &all) {
+			t.Errorf("%s is listed in no slots: %t, in all: %t", channel, s.ListedIn(channel, &none), s.ListedIn(channel, &all))
+		}
 	}
 }
 

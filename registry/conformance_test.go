@@ -41,6 +41,8 @@ func TestConformance(t *testing.T) {
 		{"a prefix is not a pattern", testPrefixIsLiteral},
 		{"a channel in use is not pruned", testPruneInUse},
 		{"servers bind concurrently", testConcurrentBinding},
+		{"channels come in pages while others are bound", testPagesDuringBinds},
+		{"the list of channels has slots", testListedIn},
 
 		{"batches", testBatches},
 

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+
+	"switchboard/internal/slots"
 )
 
 // contract is the methods that [Redis] and [Memory] share. The conformance suite tests both through
@@ -19,6 +21,9 @@ type contract interface {
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 	Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error)
 	PruneChannel(ctx context.Context, channel string) (pruned bool, err error)
+	ListedIn(channel string, of *slots.Set) bool
+	KeepChannelList(keep bool)
+	MoveChannelList(ctx context.Context) (moved int, err error)
 	HoldClients(ctx context.Context, server string, clients []string) error
 	HoldChannels(ctx context.Context, server string, channels []string) error
 	DropClient(ctx context.Context, server, client string) error

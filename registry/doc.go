@@ -44,6 +44,8 @@
 //	sb_a_{address}           HASH    the same for clients without     the same
 //	                                 a user
 //	ch_list                  SET     channels that have servers       UnbindChannel, PruneChannel
+//	ch_list_{N}              SET     the same in a Cluster, by the    UnbindChannel, PruneChannel
+//	                                 channel's slot mod 64
 //	ch_{channel}             SET     servers with a subscriber        UnbindChannel
 //	ch_p_{channel}:<server>  HASH    <ms>:<generation>:<json> by      UnbindChannel, ChangePresence
 //	                                 client, and the version
@@ -86,6 +88,19 @@
 // of the backend and a bind at the same time, one finds the other. u_revoked names the user of a
 // changed list, too. Of the entries of a channel in several lists, the latest applies. So a list
 // keeps entries of channels from which clients were unsubscribed.
+//
+// # The list of channels
+//
+// ch_list finds what no other key finds: channels whose servers a failover has lost, and which have
+// messages to trim. In a Cluster it would be one set with all channels, on one master, which each
+// bind would need. So there it is 64 sets, ch_list_{N}. A bind writes one of them, and a failover
+// concerns the channels in those of its master.
+//
+// Servers of former versions read and write only ch_list. While one may be listed, binds write
+// both: see KeepChannelList. Unbinds always remove a channel from both. Reads merge both: first
+// ch_list, without the names in the sets, and then the sets. After the last server of a former
+// version has left, MoveChannelList moves what is left in ch_list. It adds a name to its set before
+// it removes it from ch_list, so a read at the same time does not miss it.
 //
 // # Order
 //

@@ -1,5 +1,11 @@
 package registry
 
+import (
+	"strconv"
+
+	"switchboard/internal/slots"
+)
+
 // keys builds the keys; its value is the prefix. The braces are Redis Cluster hash tags: all keys
 // of one server are in one slot.
 type keys string
@@ -82,8 +88,19 @@ func (p keys) spent(user, address string) string {
 	return string(p) + "sb_a_{" + address + "}"
 }
 
-// channelList is a SET of channels. Bind and unbind maintain it, the janitor corrects it.
+// channelList is a SET of channels. Bind and unbind maintain it, the janitor corrects it. In a
+// Cluster only servers of former versions need it.
 func (p keys) channelList() string { return string(p) + "ch_list" }
+
+// channelSets is how many sets the list of channels has in a Cluster. All servers must agree.
+const channelSets = 64
+
+// setOf returns the number of the set that lists a channel in a Cluster.
+func setOf(channel string) int { return slots.Of(channel) % channelSets }
+
+// channelSet is a SET of channels: a part of the list of channels in a Cluster, maintained like
+// channelList.
+func (p keys) channelSet(n int) string { return string(p) + "ch_list_{" + strconv.Itoa(n) + "}" }
 
 // channel is a SET of servers. Each entry is owned by that server, after its death by the janitor.
 func (p keys) channel(channel string) string { return string(p) + "ch_{" + channel + "}" }

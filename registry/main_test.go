@@ -40,7 +40,12 @@ type store struct {
 func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 	t.Run("memory", func(t *testing.T) { test(t, memoryStore()) })
 	t.Run("redis", func(t *testing.T) { test(t, redisStore(t, single.Client(t))) })
-	t.Run("cluster", func(t *testing.T) { test(t, redisStore(t, cluster.Client(t))) })
+	t.Run("cluster", func(t *testing.T) {
+		s := redisStore(t, cluster.Client(t))
+		s.KeepChannelList(false)
+		test(t, s)
+	})
+	t.Run("cluster beside a former version", func(t *testing.T) { test(t, redisStore(t, cluster.Client(t))) })
 }
 
 // memoryStore expires a key by advancing the clock, which ages everything else too.

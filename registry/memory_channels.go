@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"switchboard/internal/slots"
 )
 
 // BindChannel is like [Redis.BindChannel].
@@ -114,8 +116,16 @@ func (m *Memory) HoldChannels(_ context.Context, server string, channels []strin
 	return nil
 }
 
-// ChannelListKey is like [Redis.ChannelListKey].
-func (m *Memory) ChannelListKey(string) string { return keys(m.opts.Prefix).channelList() }
+// ListedIn is like [Redis.ListedIn].
+func (m *Memory) ListedIn(_ string, of *slots.Set) bool {
+	return of.HasKey(keys(m.opts.Prefix).channelList())
+}
+
+// KeepChannelList is like [Redis.KeepChannelList]. It does nothing: there is one list.
+func (m *Memory) KeepChannelList(bool) {}
+
+// MoveChannelList is like [Redis.MoveChannelList]. It does nothing: there is one list.
+func (m *Memory) MoveChannelList(context.Context) (int, error) { return 0, nil }
 
 // DropClient is like [Redis.DropClient].
 func (m *Memory) DropClient(_ context.Context, server, client string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"slices"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -43,6 +44,10 @@ type Redis struct {
 	pipe *redispipe.Pipe
 	opts Options
 	keys keys
+	// cluster is whether the list of channels is the sets ch_list_{N}.
+	cluster bool
+	// listForFormer is whether binds in a Cluster also write ch_list, see KeepChannelList.
+	listForFormer atomic.Bool
 
 	dropClient    redispipe.Coalescer
 	bindChannel   redispipe.Coalescer
@@ -58,7 +63,8 @@ type Redis struct {
 
 // NewRedis returns a registry over pipe. opts must be valid, see [Options.Validate].
 func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
-	r := &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys(opts.Prefix)}
+	r := &Redis{pipe: pipe, opts: opts.withDefaults(), keys: keys(opts.Prefix), cluster: pipe.Cluster()}
+	r.listForFormer.Store(true)
 	r.dropClient.Call = func(ctx context.Context, server string, clients []string) error {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldClients(server)}, anys(clients)...)...)
 		return err

@@ -11,10 +11,10 @@ import (
 	"switchboard/internal/redispipe"
 )
 
-// BindChannel records that the server has a subscriber of the channel: in s_ch_, then ch_, then
-// ch_list. Repeating the call is harmless, and restores entries that were lost. It returns ErrDead
-// if the server was declared dead. Calls of BindChannel and UnbindChannel for one server and
-// channel must not overlap. Concurrent calls share round trips: see [redispipe.Coalescer].
+// BindChannel records that the server has a subscriber of the channel: in s_ch_, then ch_, then the
+// list of channels. Repeating the call is harmless, and restores entries that were lost. It returns
+// ErrDead if the server was declared dead. Calls of BindChannel and UnbindChannel for one server
+// and channel must not overlap. Concurrent calls share round trips: see [redispipe.Coalescer].
 func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 	if err := r.bindChannel.Do(ctx, server, channel); err != nil {
 		return fmt.Errorf("bind channel %s: %w", channel, err)
@@ -39,10 +39,10 @@ func (r *Redis) BindChannels(ctx context.Context, server string, channels []stri
 	return errs
 }
 
-// UnbindChannel reverts BindChannel: it removes the server from ch_; then the channel from ch_list,
-// if ch_ is empty now; then the channel from s_ch_. If another server bound the channel
-// meanwhile, the channel is added to ch_list again. UnbindChannel also removes the server's roster
-// of the channel, and the server from the channel's watchers.
+// UnbindChannel reverts BindChannel: it removes the server from ch_; then the channel from the list
+// of channels, if ch_ is empty now; then the channel from s_ch_. If another server bound the
+// channel meanwhile, the channel is added to the list again. UnbindChannel also removes the
+// server's roster of the channel, and the server from the channel's watchers.
 func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error {
 	if err := r.unbindChannel.Do(ctx, server, channel); err != nil {
 		return fmt.Errorf("unbind channel %s: %w", channel, err)
@@ -54,7 +54,7 @@ func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error
 // for the replies of a step before the next one: in a Cluster the steps go to different nodes, so
 // the order in a pipeline is not enough.
 //
-// All steps run every time, although ch_list changes only with a channel's first server. The list
+// All steps run every time, although the list changes only with a channel's first server. The list
 // may lack the channel: the first server died before the last step, or a failover lost the entry.
 // If a second server skipped the step, the channel would stay missing.
 //
@@ -70,9 +70,9 @@ func (r *Redis) bindChannels(ctx context.Context, server string, channels []stri
 	if channels = r.forEach(ctx, failed, channels, nil, "sadd", server); len(channels) == 0 {
 		return failed.OrNil()
 	}
-	listed := redis.NewIntCmd(ctx, append([]any{"sadd", r.keys.channelList()}, anys(channels)...)...)
 	dead := redis.NewIntCmd(ctx, "exists", r.keys.tombstone(server))
-	err := r.pipe.DoAll(ctx, []redis.Cmder{listed, dead})
+	r.changeLists(ctx, "sadd", channels, r.listForFormer.Load(), dead).addErrors(failed)
+	err := dead.Err()
 	if err == nil && dead.Val() == 1 {
 		err = errors.Join(ErrDead, r.unbindChannels(ctx, server, channels))
 	}
@@ -95,39 +95,17 @@ func (r *Redis) unbindChannels(ctx context.Context, server string, channels []st
 		}
 	}, "scard")
 	if len(unused) > 0 {
-		if _, err := r.delist(ctx, unused...); err != nil {
-			failed.Add(channels, err)
-			return failed
+		_, _, err := r.delist(ctx, unused...)
+		for _, channel := range unused {
+			failed.Add([]string{channel}, redispipe.ErrorOf(err, channel))
 		}
+		channels = slices.DeleteFunc(channels, func(channel string) bool { return failed[channel] != nil })
 	}
 	if len(channels) > 0 {
 		_, err := r.count(ctx, append([]any{"srem", r.keys.heldChannels(server)}, anys(channels)...)...)
 		failed.Add(channels, err)
 	}
 	return failed.OrNil()
-}
-
-// delist removes channels without servers from ch_list and returns how many it removed. If a server
-// bound a channel meanwhile, delist adds the channel again, since the server may have added it just
-// before the removal.
-func (r *Redis) delist(ctx context.Context, channels ...string) (delisted int64, err error) {
-	removed, err := r.count(ctx, append([]any{"srem", r.keys.channelList()}, anys(channels)...)...)
-	if err != nil {
-		return 0, err
-	}
-	failed := make(redispipe.Failed)
-	var bound []string
-	r.forEach(ctx, failed, channels, func(channel string, exists int64) {
-		if exists == 1 {
-			bound = append(bound, channel)
-		}
-	}, "exists")
-	for _, channel := range bound {
-		if _, err := r.eval(ctx, listAddScript, []string{r.keys.channelList()}, channel); err != nil {
-			failed.Add([]string{channel}, err)
-		}
-	}
-	return removed - int64(len(bound)), failed.OrNil()
 }
 
 // forEach sends the command, with the key ch_{channel} and args, for each channel, all in one round

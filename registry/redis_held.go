@@ -20,14 +20,15 @@ func (r *Redis) HoldClients(ctx context.Context, server string, clients []string
 	return nil
 }
 
-// HoldChannels adds the channels to the server's s_ch_ and to ch_list again. It is for a server
-// that has bound them: a failover may have lost these entries, and not those in ch_. It returns
-// ErrDead if the server was declared dead. After an error some of the channels may have been added.
+// HoldChannels adds the channels to the server's s_ch_ and to the list of channels again. It is for
+// a server that has bound them: a failover may have lost these entries, and not those in ch_. It
+// returns ErrDead if the server was declared dead. After an error some of the channels may have
+// been added.
 func (r *Redis) HoldChannels(ctx context.Context, server string, channels []string) error {
 	for chunk := range slices.Chunk(channels, redispipe.MaxNames) {
 		err := r.hold(ctx, r.keys.heldChannels(server), server, chunk...)
 		if err == nil {
-			_, err = r.count(ctx, append([]any{"sadd", r.keys.channelList()}, anys(chunk)...)...)
+			err = r.changeLists(ctx, "sadd", chunk, r.listForFormer.Load()).err()
 		}
 		if err != nil {
 			return fmt.Errorf("hold %d channels: %w", len(channels), err)

@@ -35,16 +35,22 @@ type Server struct {
 	// StatesChanged differs after each NotifyStates for the server. It is 0 if there was none in this
 	// lease. Join and Beat do not write it.
 	StatesChanged int64
-	// Can names the features of the server, which Join and Renew write: "changes" if it is in the
-	// list that Renew returns. Empty for a server of a version without that list.
+	// Can has the names of the features of the server, with commas between them, which Join and Renew
+	// write. Empty for a server of a version without the list that Renew returns.
 	Can string
 	// Notes lists the keys of the server's notes, see broker/notes. Empty for a server without notes.
 	// Only Renew has it.
 	Notes string
 }
 
+// The names in Can.
+const (
+	canChanges  = "changes"      // it is in the list that Renew returns
+	canReadSets = "channel_sets" // it reads ch_list_{N} in a Cluster
+)
+
 // features is the Can of all servers of this version.
-const features = "changes"
+const features = canChanges + "," + canReadSets
 
 // Changes are what has changed in the list of live servers, and what a beat also reads. The
 // servers have no LastActive, Connections, Users, Channels, Watching and StatesChanged.

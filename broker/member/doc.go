@@ -11,7 +11,8 @@
 //   - a client if the set has the slot of its id: its record may be lost
 //   - a client also if the set has the slot of its user: its entry in the user's list
 //   - all channels and clients, but only their entries in this server's lists, if the set has the
-//     slot of this server; and channels likewise by the slot of the list of channels
+//     slot of this server; and channels likewise by the slot of the list of channels, of which a
+//     Cluster has 64 parts
 //
 // If this server was declared dead, or its lease had ended before the last beat, all slots are
 // concerned: another server may have cleaned up. A failed beat alone concerns nothing.

@@ -30,8 +30,9 @@ type known struct {
 
 // gone is a listed server without a lease.
 type gone struct {
-	wasLive bool // while this server knew it
-	former  bool // only its lease shows that it is back
+	wasLive   bool // while this server knew it
+	former    bool // only its lease shows that it is back
+	readsSets bool // by its last known lease, see registry.Server.ReadsChannelSets
 }
 
 func newKnown() known {
@@ -59,9 +60,9 @@ func (k *known) apply(c registry.Changes) {
 		}
 	}
 	for _, id := range c.Ended {
-		if _, live := k.changes[id]; live {
+		if s, live := k.changes[id]; live {
 			delete(k.changes, id)
-			k.gone[id] = gone{wasLive: true}
+			k.gone[id] = gone{wasLive: true, readsSets: s.ReadsChannelSets()}
 		}
 	}
 	for _, s := range c.Changed {
@@ -134,13 +135,16 @@ func (k *known) readLeases(ctx context.Context, r Registry, names []string) erro
 		return err
 	}
 	for _, id := range names {
-		_, wasLive := k.leases[id]
+		former, wasLive := k.leases[id]
 		if s, live := leases[id]; live {
 			k.leases[id] = s
 			delete(k.gone, id)
 		} else if read(id) {
 			delete(k.leases, id)
-			k.gone[id] = gone{wasLive: wasLive || k.gone[id].wasLive, former: true}
+			g := k.gone[id]
+			k.gone[id] = gone{
+				wasLive: wasLive || g.wasLive, former: true, readsSets: former.ReadsChannelSets() || g.readsSets,
+			}
 		}
 	}
 	return nil
@@ -150,6 +154,24 @@ func (k *known) readLeases(ctx context.Context, r Registry, names []string) erro
 func (k *known) found(s registry.Server) {
 	k.leases[s.ID], k.number = s, 0
 	delete(k.gone, s.ID)
+}
+
+// hasListReader reports whether a server may be listed that finds channels only in ch_list. A
+// listed server whose lease this server has never seen may be one.
+func (k *known) hasListReader() bool {
+	for _, servers := range []map[string]registry.Server{k.changes, k.leases} {
+		for _, s := range servers {
+			if !s.ReadsChannelSets() {
+				return true
+			}
+		}
+	}
+	for _, g := range k.gone {
+		if !g.readsSets {
+			return true
+		}
+	}
+	return false
 }
 
 // live returns the live servers by id.

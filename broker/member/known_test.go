@@ -15,7 +15,8 @@ import (
 type leaseList struct {
 	Registry
 	live, listed []string
-	lists, reads int // calls of Listed and Lease
+	can          map[string]string // Can of the live ones
+	lists, reads int               // calls of Listed and Lease
 }
 
 func (l *leaseList) Listed(context.Context) ([]string, error) {
@@ -28,7 +29,7 @@ func (l *leaseList) Lease(_ context.Context, id string) (registry.Server, bool, 
 	if !slices.Contains(l.live, id) {
 		return registry.Server{}, false, nil
 	}
-	return registry.Server{ID: id}, true, nil
+	return registry.Server{ID: id, Can: l.can[id]}, true, nil
 }
 
 func servers(ids ...string) (list []registry.Server) {
@@ -82,6 +83,50 @@ func TestKnownServers(t *testing.T) {
 		if reads := fmt.Sprint(list.lists, list.reads); err != nil || fmt.Sprint(live) != step.want || fmt.Sprint(unlisted) != step.unlisted || reads != step.reads {
 			t.Errorf("step %d: live %v, unlisted %v, %s reads, %v; want %s, %s and %s", i, live, unlisted, reads, err, step.want, step.unlisted, step.reads)
 		}
+	}
+}
+
+// TestListReaders checks whether servers may be listed that find channels only in ch_list.
+func TestListReaders(t *testing.T) {
+	const now, before = "changes,channel_sets", "changes"
+	server := func(id, can string) registry.Server { return registry.Server{ID: id, Can: can} }
+	k, list := newKnown(), &leaseList{can: map[string]string{}}
+	for i, step := range []struct {
+		changes registry.Changes
+		listed  []string
+		leases  map[string]string // of servers that are not in the list of live servers: their Can
+		want    bool
+	}{
+		{registry.Changes{All: true, Changed: []registry.Server{server("a", now), server("b", now)}}, []string{"a", "b"}, nil, false},
+		{registry.Changes{Changed: []registry.Server{server("c", before)}}, []string{"a", "b", "c"}, nil, true},
+		{registry.Changes{Ended: []string{"c"}}, []string{"a", "b", "c"}, nil, true}, // it may come back
+		{registry.Changes{}, []string{"a", "b"}, nil, false},
+		// A server of this version is killed: it does not read ch_list when it comes back.
+		{registry.Changes{Ended: []string{"b"}}, []string{"a", "b"}, nil, false},
+		{registry.Changes{}, []string{"a", "b"}, nil, false},
+		{registry.Changes{}, []string{"a", "old"}, map[string]string{"old": ""}, true},
+		{registry.Changes{}, []string{"a", "old"}, nil, true}, // its lease has ended
+		{registry.Changes{}, []string{"a"}, nil, false},
+		// A server of this version is missing in the list of live servers.
+		{registry.Changes{}, []string{"a", "d"}, map[string]string{"d": now}, false},
+		{registry.Changes{}, []string{"a", "d"}, nil, false},
+		{registry.Changes{}, []string{"a", "d"}, nil, false},
+		// A server without a lease was never seen.
+		{registry.Changes{}, []string{"a", "dead"}, nil, true},
+		{registry.Changes{}, []string{"a"}, nil, false},
+	} {
+		list.listed, list.live, list.can = step.listed, slices.Sorted(maps.Keys(step.leases)), step.leases
+		k.apply(step.changes)
+		if _, err := k.readListed(t.Context(), list, "a", len(step.listed)); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.hasListReader(); got != step.want {
+			t.Errorf("step %d: %t, want %t", i, got, step.want)
+		}
+	}
+	k.found(server("old", ""))
+	if !k.hasListReader() {
+		t.Error("a server of a former version that was found is not a reader of ch_list")
 	}
 }
 

@@ -34,7 +34,8 @@ type Registry interface {
 	Listed(ctx context.Context) ([]string, error)
 	Lease(ctx context.Context, server string) (s registry.Server, live bool, err error)
 	RevokedSince(ctx context.Context, since int64) (users []string, next int64, more bool, err error)
-	ChannelListKey(channel string) string
+	ListedIn(channel string, of *slots.Set) bool
+	KeepChannelList(keep bool)
 }
 
 // Options configures a Member.
@@ -240,6 +241,7 @@ func (m *Member) setLive(live map[string]registry.Server) {
 		}
 	}
 	m.former.Store(&former)
+	m.opts.Registry.KeepChannelList(m.known.hasListReader())
 	m.parts.Presence.SetLive(ids)
 	if m.parts.Links != nil {
 		m.parts.Links.SetServers(m.Servers())

@@ -106,7 +106,7 @@ func (m *Member) list(of *slots.Set) {
 				continue
 			}
 			needs := held
-			if of.HasKey(m.opts.Registry.ChannelListKey(c.Name)) {
+			if m.opts.Registry.ListedIn(c.Name, of) {
 				needs = needHeld
 			}
 			if of.HasName(c.Name) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"switchboard/internal/slots"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -92,7 +93,15 @@ func (s *store) HoldChannels(ctx context.Context, server string, channels []stri
 	}))...)
 }
 
-func (s *store) ChannelListKey(channel string) string { return s.w.registry.ChannelListKey(channel) }
+func (s *store) ListedIn(channel string, of *slots.Set) bool {
+	return s.w.registry.ListedIn(channel, of)
+}
+
+func (s *store) KeepChannelList(keep bool) { s.w.registry.KeepChannelList(keep) }
+
+func (s *store) MoveChannelList(ctx context.Context) (int, error) {
+	return s.w.registry.MoveChannelList(ctx)
+}
 
 func (s *store) DropClient(ctx context.Context, server, client string) error {
 	return callStoreErr(ctx, s, "DropClient", subject{client: client}, func(ctx context.Context) error {

@@ -61,6 +61,7 @@ var Table = []Row{
 	{whole(`sb_a_\{.+\}`), "hash", TTL},
 	{whole(`c_\{.+\}`), "hash", TTL},
 	{whole(`ch_list`), "set", Owner},
+	{whole(`ch_list_\{\d+\}`), "set", Owner}, // in a Cluster
 	{whole(`ch_p_\{.+\}:.+`), "hash", Owner},
 	{whole(`ch_pw_\{.+\}`), "set", Owner},
 	{whole(`ch_\{.+\}`), "set", Owner},

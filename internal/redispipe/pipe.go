@@ -70,6 +70,12 @@ func New(client redis.UniversalClient, opts Options) *Pipe {
 	}
 }
 
+// Cluster reports whether the Redis is a Cluster.
+func (p *Pipe) Cluster() bool {
+	_, ok := p.client.(*redis.ClusterClient)
+	return ok
+}
+
 // Do sends cmd in a shared round trip and returns after the reply. If ctx ends first, Do returns
 // ctx's error. The command may still run if it was already sent.
 func (p *Pipe) Do(ctx context.Context, cmd redis.Cmder) error {
