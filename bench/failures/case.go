@@ -21,8 +21,11 @@ const (
 	killWindow = 14 * time.Second // the lease of a killed broker ends in this time
 	stepWindow = 8 * time.Second  // after a start and after SIGTERM
 	pushTime   = 5 * time.Second  // pushes before the kill
-	lastWindow = 6 * time.Second  // after a dead broker is removed from the list of servers
-	frozenTime = 5 * time.Second  // of Redis
+	// positionsTime is from the subscribes to channels with messages until the broker has refreshed
+	// their positions, once, which is a command for each channel.
+	positionsTime = 62 * time.Second
+	lastWindow    = 6 * time.Second // after a dead broker is removed from the list of servers
+	frozenTime    = 5 * time.Second // of Redis
 )
 
 // testCase is one case: a Redis, a broker with clients, and a broker that comes and goes.
@@ -60,6 +63,11 @@ func (c *testCase) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer c.clients.close()
+	if c.result.Watching {
+		if err := c.wait(ctx, positionsTime); err != nil {
+			return err
+		}
+	}
 	for _, step := range []func(context.Context) error{c.quietAndKill, c.startAndEnd, c.killPusher, c.freeze} {
 		if err := step(ctx); err != nil {
 			return err

@@ -12,6 +12,10 @@ import (
 	"switchboard/bench/system"
 )
 
+// checksWindow is for the quiet time of centrifuge. It has each client's check of its position,
+// which follows 40 s after the one before.
+const checksWindow = 50 * time.Second
+
 // peerCase counts the commands of Redis when a node of centrifuge starts, ends and is killed, while
 // n clients are connected to another one. Each has a channel with history and recovery of its own.
 func (o options) peerCase(ctx context.Context, p *progress.Line, dir string, n int) (r result, err error) {
@@ -49,7 +53,7 @@ func (o options) peerCase(ctx context.Context, p *progress.Line, dir string, n i
 		window time.Duration
 		do     func() error
 	}{
-		{"quiet", &c.result.Quiet, killWindow, func() error { return nil }},
+		{"quiet", &c.result.Quiet, checksWindow, func() error { return nil }},
 		{"start", &c.result.Start, stepWindow, startOther},
 		{"planned end", &c.result.End, stepWindow, func() error { return other.Stop() }},
 		{"", new(int64), settleTime, startOther},
@@ -69,6 +73,7 @@ func (o options) peerCase(ctx context.Context, p *progress.Line, dir string, n i
 			return r, err
 		}
 	}
+	c.result.Quiet = int64(float64(c.result.Quiet) * killWindow.Seconds() / checksWindow.Seconds())
 	return c.result, clients.check()
 }
 

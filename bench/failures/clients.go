@@ -106,7 +106,7 @@ func readUntil(conn net.Conn, text string, times int) error {
 		n, err := conn.Read(buf)
 		all = append(all, buf[:n]...)
 		if err != nil || bytes.Contains(all, []byte(`"error"`)) {
-			return fmt.Errorf("got %q: %w", all, err)
+			return fmt.Errorf("got %.300q instead of %q (%v)", all, text, err)
 		}
 	}
 	return nil

@@ -23,6 +23,9 @@ import (
 // fleetConnections is the number of connections to Redis that all brokers of a fleet share.
 const fleetConnections = 256
 
+// connectTime is how long a client tries to connect.
+const connectTime = 30 * time.Second
+
 // fleet is a number of brokers in this process, with links and clients in memory.
 type fleet struct {
 	options
@@ -138,12 +141,19 @@ func (f *fleet) connect(ctx context.Context, i, first, n int) error {
 	group.SetLimit(maxConnecting)
 	for k := range n {
 		group.Go(func() error {
-			conn, err := f.connectOne(ctx, f.brokers[i].addr(ctx), first+k)
-			if err != nil {
-				return fmt.Errorf("client %d: %w", first+k, err)
+			for deadline := time.Now().Add(connectTime); ; { // as a client, it tries again
+				conn, err := f.connectOne(ctx, f.brokers[i].addr(ctx), first+k)
+				if err == nil {
+					f.clients[i][k] = conn
+					return nil
+				}
+				if conn != nil {
+					_ = conn.Close()
+				}
+				if sleep(ctx, time.Second) != nil || time.Now().After(deadline) {
+					return fmt.Errorf("client %d: %w", first+k, err)
+				}
 			}
-			f.clients[i][k] = conn
-			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -169,19 +179,19 @@ func (f *fleet) connectOne(ctx context.Context, addr string, k int) (net.Conn, e
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	if _, err := conn.Write(swarm.Upgrade(addr, "/ws")); err != nil {
-		return nil, err
+		return conn, err
 	}
 	if err := readUntil(conn, "\r\n\r\n", 1); err != nil {
-		return nil, err
+		return conn, err
 	}
 	lines, answers := requests(k, 0, false)
 	for line := range bytes.Lines([]byte(lines)) {
 		frame, err := swarm.TextFrame(bytes.TrimSpace(line))
 		if err != nil {
-			return nil, err
+			return conn, err
 		}
 		if _, err := conn.Write(frame); err != nil {
-			return nil, err
+			return conn, err
 		}
 	}
 	return conn, readUntil(conn, `"subscribed"`, answers)
