@@ -101,20 +101,26 @@ func (p *Pusher) confirm(ctx context.Context, key queueKey, id int64) (lost bool
 }
 
 // NotifyUncertain notifies the owners of queues in which a failed call may have stored a message.
-// It also removes old ids from the log of stored messages. Call it after each successful beat, but
-// not while the store may have failed over: Confirm needs the ids.
+// If there were too many of them to remember, it calls Options.MissHints. It also removes old ids
+// from the log of stored messages. Call it after each successful beat, but not while the store may
+// have failed over: Confirm needs the ids.
 func (p *Pusher) NotifyUncertain(ctx context.Context) error {
 	p.log.rotate()
 	uncertain := p.log.takeUncertain()
 	var channels, clients []string
 	for key := range uncertain {
-		if key.kind == peer.Channel {
+		switch {
+		case key == anyQueue:
+		case key.kind == peer.Channel:
 			channels = append(channels, key.name)
-		} else {
+		default:
 			clients = append(clients, key.name)
 		}
 	}
 	err := p.Notify(ctx, channels, clients)
+	if _, some := uncertain[anyQueue]; some && err == nil {
+		p.opts.MissHints()
+	}
 	for key, span := range uncertain {
 		if err != nil {
 			p.log.addUncertain(key, span)

@@ -56,6 +56,9 @@ type Options struct {
 	Stored   func(kind string, d time.Duration) // called when a message was stored; kind is "channel" or "client"
 	Epoch    func(name string) uint64           // of a channel or client: changes when the store may have lost its messages; nil for a store that cannot lose any
 	Lost     func()                             // called when the store lost messages although Epoch did not change
+	// MissHints is called when messages may have been stored without a hint, and it is not known in
+	// which queues.
+	MissHints func()
 	// Keep returns a channel's limits: how many messages are kept, and how long after the last one.
 	// Zeros mean the defaults. A nil Keep means the defaults for all channels.
 	Keep func(channel string) (messages int, age time.Duration)

@@ -16,7 +16,8 @@ const (
 	keepTime = time.Minute
 	// maxQueues bounds the queues whose ids are remembered in one keepTime.
 	maxQueues = 1 << 17
-	// maxUncertain bounds the queues in which a failed call may have stored a message.
+	// maxUncertain bounds the queues in which a failed call may have stored a message. Above it,
+	// anyQueue is one more.
 	maxUncertain = 1 << 12
 	// maxHistories bounds the earlier histories of one queue.
 	maxHistories = 8
@@ -29,6 +30,9 @@ type queueKey struct {
 	kind peer.Kind
 	name string
 }
+
+// anyQueue is in the place of queues that are not remembered.
+var anyQueue queueKey
 
 // storedIDs are the newest ids that the store has acknowledged in one queue. A history is the time
 // between two moments at which the store may have lost messages. The store must be asked for the
@@ -124,15 +128,16 @@ func (l *storedLog) reportedLosses(key queueKey) (ids []int64) {
 }
 
 // addUncertain records a queue in which a failed call may have stored a message without a hint. It
-// closes span, that of the call, when it does not need it any more.
+// closes span, that of the call, when it does not need it any more. If there are too many queues,
+// it records anyQueue instead.
 func (l *storedLog) addUncertain(key queueKey, span notes.Span) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if _, known := l.uncertain[key]; !known && len(l.uncertain) >= maxUncertain {
+		key = anyQueue
+	}
 	first, known := l.uncertain[key]
 	switch {
-	case !known && len(l.uncertain) >= maxUncertain:
-		span.Close()
-		return
 	case known && !span.Before(first):
 		span.Close()
 		return

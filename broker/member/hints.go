@@ -1,6 +1,8 @@
 package member
 
 import (
+	"time"
+
 	"switchboard/broker/peer"
 	"switchboard/registry"
 )
@@ -8,6 +10,7 @@ import (
 // Links are the connections to the other servers. [peer.Links] implements it.
 type Links interface {
 	Send(server string, h peer.Hint)
+	Miss(server string)   // makes a server compare with the store, as after a lost hint
 	Doubts() []peer.Doubt // servers whose hints may have been lost since the last call
 	// Unlisted returns the last doubt about a server that the store no longer lists. doubted is false
 	// if none of its hints can be missing.
@@ -54,10 +57,50 @@ func (m *Member) Supersede(server, client string, generation int64) {
 		m.Send(server, h)
 		return
 	}
+	m.toOthers(func(other string) { m.Send(other, h) })
+}
+
+// MissHints makes all servers compare their queues with the store, this one included: messages may
+// have been stored without a hint, and it is not known in which queues.
+func (m *Member) MissHints() {
+	if m.parts.Links == nil {
+		return
+	}
+	m.addDoubt(peer.Doubt{Server: m.ID()})
+	m.toOthers(m.parts.Links.Miss)
+}
+
+// toOthers calls send for all other servers. A server that is live, but not known here yet, misses
+// a hint when it becomes known, see missEarlier.
+func (m *Member) toOthers(send func(server string)) {
+	m.sentToAll.Store(new(time.Now())) // before Live is read; setLive does it the other way round
 	for id := range m.Live() {
 		if id != m.ID() {
-			m.Send(id, h)
+			send(id)
 		}
+	}
+}
+
+// missEarlier makes servers that were not live before compare with the store, if hints to all were
+// sent that they did not get. It must come before the links know the servers: a link that begins
+// has the count from before it.
+func (m *Member) missEarlier(before, live map[string]registry.Server) {
+	if m.sentToAll.Load() == nil || m.parts.Links == nil {
+		return
+	}
+	for id := range live {
+		if _, was := before[id]; !was && id != m.ID() {
+			m.parts.Links.Miss(id)
+		}
+	}
+}
+
+// forgetToAll forgets hints to all servers that were sent more than a lease before a beat that has
+// succeeded. The servers that were live then are known by now, also one whose entry a failover of
+// the store had lost.
+func (m *Member) forgetToAll(beat time.Time) {
+	if at := m.sentToAll.Load(); at != nil && beat.Sub(*at) > m.lease {
+		m.sentToAll.CompareAndSwap(at, nil)
 	}
 }
 

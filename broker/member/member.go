@@ -89,6 +89,9 @@ type Member struct {
 	leaseStart atomic.Int64 // ns since started: when the last successful renewal began
 	lastBeat   atomic.Int64 // ns since started: when the last successful beat ended
 	failing    atomic.Bool  // the last beat failed, which is logged once
+	// sentToAll is when a hint was sent to all servers that this one knew, nil if all servers that
+	// were live then are known now.
+	sentToAll atomic.Pointer[time.Time]
 
 	refreshing   sync.Mutex // guards the fields below, so that an older list never replaces a newer one
 	known        known      // the servers as of the last beat
@@ -179,7 +182,11 @@ func (m *Member) renew(ctx context.Context) (formerID string, err error) {
 			m.opts.Log.Warn().Err(err).Msg("the notes of this server are not complete; the next beat tries again")
 		}
 	}
-	return formerID, m.refresh(ctx, changes)
+	err = m.refresh(ctx, changes)
+	if err == nil {
+		m.forgetToAll(m.started.Add(began))
+	}
+	return formerID, err
 }
 
 // renewLease renews the lease, and returns what has changed since the last call.
@@ -232,7 +239,7 @@ func (m *Member) noteStates(changed int64) {
 
 // setLive replaces the live servers.
 func (m *Member) setLive(live map[string]registry.Server) {
-	m.live.Store(&live)
+	before := m.live.Swap(&live)
 	ids, former := make(map[string]bool, len(live)), []registry.Server{}
 	for id, s := range live {
 		ids[id] = true
@@ -243,6 +250,7 @@ func (m *Member) setLive(live map[string]registry.Server) {
 	m.former.Store(&former)
 	m.opts.Registry.KeepChannelList(m.known.hasListReader())
 	m.parts.Presence.SetLive(ids)
+	m.missEarlier(*before, live)
 	if m.parts.Links != nil {
 		m.parts.Links.SetServers(m.Servers())
 	}

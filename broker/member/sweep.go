@@ -10,8 +10,8 @@ import (
 
 // doubts are what the next Sweep looks into, besides what the links report.
 type doubts struct {
-	mu       sync.Mutex // guards the field below
-	unlisted []peer.Doubt
+	mu   sync.Mutex // guards the field below
+	more []peer.Doubt
 
 	sweeping chan struct{} // one slot, held during a Sweep
 }
@@ -23,13 +23,18 @@ func (m *Member) addUnlisted(servers []string) {
 	if m.parts.Links == nil {
 		return
 	}
-	m.doubts.mu.Lock()
-	defer m.doubts.mu.Unlock()
 	for _, server := range servers {
 		if d, doubted := m.parts.Links.Unlisted(server); doubted {
-			m.doubts.unlisted = append(m.doubts.unlisted, d)
+			m.addDoubt(d)
 		}
 	}
+}
+
+// addDoubt adds a doubt that the links do not report.
+func (m *Member) addDoubt(d peer.Doubt) {
+	m.doubts.mu.Lock()
+	defer m.doubts.mu.Unlock()
+	m.doubts.more = append(m.doubts.more, d)
 }
 
 // takeDoubts returns the doubts since the last call.
@@ -39,8 +44,8 @@ func (m *Member) takeDoubts() []peer.Doubt {
 	}
 	m.doubts.mu.Lock()
 	defer m.doubts.mu.Unlock()
-	list := append(m.doubts.unlisted, m.parts.Links.Doubts()...)
-	m.doubts.unlisted = nil
+	list := append(m.doubts.more, m.parts.Links.Doubts()...)
+	m.doubts.more = nil
 	return list
 }
 
@@ -55,20 +60,24 @@ func (m *Member) Sweep(ctx context.Context) bool {
 	m.doubts.sweeping <- struct{}{}
 	defer func() { <-m.doubts.sweeping }()
 	p := &m.parts
-	servers := doubted(doubts)
+	servers := m.doubted(doubts)
 	m.compare(ctx, p.Hub.Compare, p.Sessions.Compare, func(ctx context.Context, pace time.Duration) error {
 		return p.Presence.Compare(ctx, servers, pace)
 	})
 	return true
 }
 
-// doubted returns the servers of the doubts, for [presence.Presence.Compare]: nil if any server may
+// doubted returns the other servers of the doubts, for [presence.Presence.Compare]: nil if any may
 // be concerned.
-func doubted(doubts []peer.Doubt) []string {
-	servers := make([]string, len(doubts))
-	for i, d := range doubts {
-		if servers[i] = d.Server; d.Server == "" {
+func (m *Member) doubted(doubts []peer.Doubt) []string {
+	servers := make([]string, 0, len(doubts))
+	for _, d := range doubts {
+		switch d.Server {
+		case "":
 			return nil
+		case m.ID():
+		default:
+			servers = append(servers, d.Server)
 		}
 	}
 	return servers

@@ -49,8 +49,8 @@
 // A hint may be lost, but its receiver detects the loss. Each batch begins with the number of
 // hints that the sender addressed to this receiver before it. Dropped hints count: when the queue
 // was full, when there was no link, and when the receiver was not yet or no longer on the sender's
-// list of servers. If the number is not the one that the receiver expects, hints are lost, and
-// [Links.Doubts] returns the sender.
+// list of servers. [Links.Miss] counts a hint whose receiver or name is not known. If the number is
+// not the one that the receiver expects, hints are lost, and [Links.Doubts] returns the sender.
 //
 // The sender counts from the start of its process, and the receiver expects 0 from a server that
 // it hears for the first time. Both numbers outlive the link. So a first link, or a new one, is no

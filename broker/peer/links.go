@@ -193,18 +193,33 @@ func (l *Links) SetServers(live []registry.Server) {
 // counted as missed. If there is no link, or the server is not on the list yet, the next link tells
 // the server that it missed the hint.
 func (l *Links) Send(server string, h Hint) {
-	var box *outbox
-	if k := l.link(server); k != nil {
-		box = k.outbox
-	} else if server != "" {
-		box = l.outboxes.get(server)
-	}
+	box := l.outbox(server)
 	switch {
 	case box == nil || !box.add(h, l.opts.Fault == Drop):
 		l.opts.Metrics.Missed(1)
 	case l.opts.Fault == Drop:
 		l.opts.Metrics.Sent(1)
 	}
+}
+
+// Miss counts a hint for a server that is not sent, so that the server looks in the store for what
+// this one has stored. It is for hints whose names or receivers are not known.
+func (l *Links) Miss(server string) {
+	if box := l.outbox(server); box != nil {
+		box.miss()
+		l.opts.Metrics.Missed(1)
+	}
+}
+
+// outbox returns the outbox of a server, nil without an id.
+func (l *Links) outbox(server string) *outbox {
+	if k := l.link(server); k != nil {
+		return k.outbox
+	}
+	if server == "" {
+		return nil
+	}
+	return l.outboxes.get(server)
 }
 
 // Doubts returns the servers whose hints to this server may have been lost since the last call,

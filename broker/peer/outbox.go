@@ -54,10 +54,7 @@ func (o *outbox) add(h Hint, discard bool) bool {
 	if !o.up || o.left {
 		return false
 	}
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
+	o.wakeLocked()
 	if discard {
 		return true
 	}
@@ -72,6 +69,24 @@ func (o *outbox) add(h Hint, discard bool) bool {
 	o.hints = append(o.hints, h)
 	o.bytes += size
 	return true
+}
+
+// miss counts a hint that is not sent.
+func (o *outbox) miss() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.addressed++
+	if o.up && !o.left {
+		o.overflowed = true
+		o.wakeLocked()
+	}
+}
+
+func (o *outbox) wakeLocked() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
 }
 
 // take returns and empties the queue. number is the number of hints[0], or of the next hint if

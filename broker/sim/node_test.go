@@ -88,6 +88,7 @@ func (w *world) newNode(machine string) *node {
 		Registry: n.store, Queue: n.store, States: n.store, Self: n.member.ID, Live: n.member.IsLive,
 		Local: n.member.Hint, Remote: n.member.Send, Stored: func(string, time.Duration) {},
 		Epoch: func(string) uint64 { return 0 }, Lost: func() { lost(1) },
+		MissHints: n.member.MissHints,
 	})
 	n.states = snapshot.New(snapshot.Options{
 		Hub: n.hub, Queue: n.store, Pool: n.pool, Messages: native.New(0),
@@ -159,6 +160,17 @@ func (n *node) Send(server string, h peer.Hint) {
 	defer n.w.mu.Unlock()
 	if !n.dead {
 		n.w.hints = append(n.w.hints, pendingHint{n.machine, server, h})
+	}
+}
+
+// Miss implements member.Links.
+func (n *node) Miss(server string) {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	for _, m := range n.w.nodes {
+		if m.serverID() == server && !n.dead {
+			m.missedHints = true
+		}
 	}
 }
 
