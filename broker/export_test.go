@@ -1,5 +1,7 @@
 package broker
 
+import "context"
+
 // TickSessions advances the clock of the sessions by n seconds, after it has resumed lagging
 // subscribers. It returns when all event loops are done.
 func (b *Broker) TickSessions(n int) {
@@ -7,7 +9,7 @@ func (b *Broker) TickSessions(n int) {
 	for range n {
 		b.sessions.Tick()
 	}
-	b.sessions.MarkAllDirty() // waits for all loops
+	_ = b.sessions.Compare(context.Background(), 0) // waits for all loops
 }
 
 // WatchCount returns the number of calls that wait for messages of a channel.

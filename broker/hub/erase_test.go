@@ -49,7 +49,7 @@ func TestErase(t *testing.T) {
 				reports = append(reports, fmt.Sprintf(`{"erase":%d}`, id))
 			}
 			if source == "a drain" {
-				s.MarkAllDirty()
+				s.compare()
 			}
 			s.settle()
 			if !slices.Equal(before.messages, held) {

@@ -61,7 +61,7 @@ func TestExclude(t *testing.T) {
 			}
 			last := s.excluding(source == "hints")
 			if source == "a drain" {
-				s.MarkAllDirty()
+				s.compare()
 			}
 			s.settle()
 			if source == "the store" {

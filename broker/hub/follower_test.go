@@ -48,8 +48,7 @@ func TestFollow(t *testing.T) {
 		t.Error("an unknown id is accepted")
 	}
 	s.append("a", 6) // without hints; the first of them is trimmed
-	s.MarkAllDirty()
-	s.settle()
+	s.compare()
 	if !l.lost {
 		t.Error("the follower does not learn that messages are missing")
 	}

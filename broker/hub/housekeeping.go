@@ -21,13 +21,6 @@ func (h *Hub) allChannels() []*Channel {
 	return list
 }
 
-// MarkAllDirty makes every channel read the store again, because hints may have been lost.
-func (h *Hub) MarkAllDirty() {
-	for _, c := range h.allChannels() {
-		c.MarkDirty()
-	}
-}
-
 // Tick does the housekeeping; call it about once a second. It repeats reads that failed, unbinds
 // unused channels, frees idle tails and retries subscribers that lag. Its cost does not depend on
 // the number of idle channels.

@@ -20,8 +20,7 @@ func TestStoreLosesMessages(t *testing.T) {
 	s.expect(r, stored, "before")
 	later := func() time.Time { return time.Now().Add(time.Minute) }
 	s.queue.Memory = queue.NewMemory(queue.Options{Now: later}, nil)
-	s.MarkAllDirty()
-	s.settle()
+	s.compare()
 	s.do(func() {
 		if len(r.gaps) != 1 || r.gaps[0] != 0 {
 			t.Errorf("gaps %v: the gap must be sent at once", r.gaps)

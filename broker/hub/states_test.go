@@ -149,7 +149,7 @@ func TestFilters(t *testing.T) {
 		}
 		s.updates(source == "hints")
 		if source == "a drain" {
-			s.MarkAllDirty()
+			s.compare()
 		}
 		s.settle()
 		for i, test := range tests {
@@ -177,8 +177,7 @@ func TestTailKnowsChanges(t *testing.T) {
 		t.Error("a tail without changes has some")
 	}
 	change := s.update(false, state.Update{Ops: []state.Op{set("x")}})
-	s.MarkAllDirty()
-	s.settle()
+	s.compare()
 	if !s.Channel("a").tail.Load().differs {
 		t.Error("a tail that a drain extended has no changes")
 	}

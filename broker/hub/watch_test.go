@@ -109,7 +109,7 @@ func TestWatchWithSubscribers(t *testing.T) {
 	}
 	changed := w.Changed(last)
 	last = s.append("a", 1)[0].ID // without a hint
-	s.MarkAllDirty()
+	s.compare()
 	awaitClosed(t, changed)
 	s.do(func() { s.Unsubscribe(sub) })
 	s.Tick()
@@ -133,7 +133,7 @@ func TestWatchOfALostPosition(t *testing.T) {
 		w := s.watch(t)
 		changed := w.Changed(last)
 		s.queue.lose()
-		s.MarkAllDirty()
+		s.compare()
 		awaitClosed(t, changed)
 		if w.Last() >= last {
 			t.Errorf("subscribed: %v: Last is %d, want less than %d", subscribed, w.Last(), last)

@@ -218,15 +218,6 @@ func (m *Manager) eachShard(f func(*shard)) {
 	wg.Wait()
 }
 
-// MarkAllDirty has every session read its queue: hints may have been lost.
-func (m *Manager) MarkAllDirty() {
-	m.clients.hintAll()
-	m.each(func(s *Session) {
-		s.inbox.markDirty(s)
-		s.checkFullWindow()
-	})
-}
-
 // Drain closes all sessions, and from now on every new one. It asks each client to reconnect after
 // a random part of window, so that the other servers get no burst of reconnects.
 func (m *Manager) Drain(window time.Duration) {

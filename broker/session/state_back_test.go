@@ -25,7 +25,9 @@ func TestOwnerIsBackBeforeTheStateShowsIt(t *testing.T) {
 			d = h.connectDevice("tablet")
 			d.send(subscribeA)
 			h.hints = true
-			h.hub.MarkAllDirty()
+			if err := h.hub.Compare(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
 			h.settle()
 			h.settle()
 			h.wantFields("a", "x=1")

@@ -179,6 +179,14 @@ func (s *server) do(f func()) {
 	<-done
 }
 
+// compare has the hub read what it has missed.
+func (s *server) compare() {
+	s.t.Helper()
+	if err := s.hub.Compare(s.t.Context(), 0); err != nil {
+		s.t.Error(err)
+	}
+}
+
 // sink is a subscriber that ignores what it receives.
 type sink struct{}
 

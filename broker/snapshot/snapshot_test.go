@@ -203,7 +203,7 @@ func TestLossReadsAgain(t *testing.T) {
 				s.push("room", sets("lost"))
 			}
 			s.store.setDropHints(false)
-			s.hub.MarkAllDirty()
+			s.compare()
 			return 2
 		},
 		"a loss marker": func(s *server) int {

@@ -185,7 +185,7 @@ func TestSweepIsRepeated(t *testing.T) {
 				st.mu.Lock()
 				st.fail, st.dropHints = nil, false
 				st.mu.Unlock()
-				servers[0].hub.MarkAllDirty()
+				servers[0].compare()
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				if n := len(st.sweptBy()); n > before+1 || len(st.names(t)) != 0 {
