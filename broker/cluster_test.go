@@ -39,6 +39,26 @@ func startThree(t *testing.T, s store, change func(*broker.Options)) []instance 
 	return list
 }
 
+// threeBrokers returns functions that start three brokers over each store. In memory they are the
+// same one.
+func threeBrokers(t *testing.T, change func(*broker.Options)) map[string]func() []instance {
+	cluster := redistest.StartCluster(t, 3)
+	return map[string]func() []instance{
+		"memory": func() []instance {
+			i := start(t, memoryStore(queue.Options{}), change)
+			return []instance{i, i, i}
+		},
+		"redis": func() []instance {
+			s, _ := redisStore(t, shared.Client(t), testBeat)
+			return startThree(t, s, change)
+		},
+		"cluster": func() []instance {
+			s, _ := redisStore(t, cluster.Client(t), testBeat)
+			return startThree(t, s, change)
+		},
+	}
+}
+
 func TestAnyServerReachesEveryClient(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3)
 	for name, client := range map[string]redis.UniversalClient{"one Redis": shared.Client(t), "a Cluster": cluster.Client(t)} {

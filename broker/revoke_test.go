@@ -15,7 +15,6 @@ import (
 	"switchboard/broker"
 	"switchboard/broker/auth"
 	"switchboard/internal/await"
-	"switchboard/internal/redistest"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -61,29 +60,10 @@ func (p *testClient) expectPong() {
 	p.expect(object{"type": "pong", "ref": 9})
 }
 
-// revokeStores are the stores of the tests, and how many brokers share them.
-func revokeStores(t *testing.T) map[string]func() []instance {
-	cluster := redistest.StartCluster(t, 3)
-	return map[string]func() []instance{
-		"memory": func() []instance {
-			i := start(t, memoryStore(queue.Options{}), withTokens(t))
-			return []instance{i, i, i}
-		},
-		"redis": func() []instance {
-			s, _ := redisStore(t, shared.Client(t), testBeat)
-			return startThree(t, s, withTokens(t))
-		},
-		"cluster": func() []instance {
-			s, _ := redisStore(t, cluster.Client(t), testBeat)
-			return startThree(t, s, withTokens(t))
-		},
-	}
-}
-
 // TestRevokeUser: connections with revoked tokens end on all servers, and the tokens are refused
 // everywhere. Tokens that were issued later, and those of others, are not affected.
 func TestRevokeUser(t *testing.T) {
-	for name, startAll := range revokeStores(t) {
+	for name, startAll := range threeBrokers(t, withTokens(t)) {
 		t.Run(name, func(t *testing.T) {
 			brokers := startAll()
 			old, unknown := issued(t, "alice", time.Minute), signed(t, jwt.MapClaims{"sub": "alice"})
@@ -143,7 +123,7 @@ func TestRevokeUser(t *testing.T) {
 
 // TestRevokeClient: only the tokens of one client are refused.
 func TestRevokeClient(t *testing.T) {
-	for name, startAll := range revokeStores(t) {
+	for name, startAll := range threeBrokers(t, withTokens(t)) {
 		t.Run(name, func(t *testing.T) {
 			brokers := startAll()
 			token := issued(t, "alice", time.Minute)

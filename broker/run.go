@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"switchboard/broker/work"
 )
 
 const (
@@ -174,34 +176,20 @@ func waitUntilDone(ctx context.Context, f func()) {
 
 // tickLoop drives the timers of the parts once a second, until ctx ends.
 func (b *Broker) tickLoop(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			b.hub.Tick()
-			b.states.Tick()
-			b.sessions.Tick()
-			b.presence.Tick()
-			b.metrics.tick()
-		}
-	}
+	return work.Every(ctx, time.Second, func() {
+		b.hub.Tick()
+		b.states.Tick()
+		b.sessions.Tick()
+		b.presence.Tick()
+		b.metrics.tick()
+	})
 }
 
 // sweepLoop compares all queues with the store whenever hints may have been lost, until ctx ends.
 func (b *Broker) sweepLoop(ctx context.Context) error {
-	tick := time.NewTicker(sweepInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if b.member.Sweep(ctx) {
-				b.metrics.sweeps.Inc()
-			}
+	return work.Every(ctx, sweepInterval, func() {
+		if b.member.Sweep(ctx) {
+			b.metrics.sweeps.Inc()
 		}
-	}
+	})
 }

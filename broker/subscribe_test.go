@@ -15,7 +15,6 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/broker/namespace"
 	"switchboard/internal/await"
-	"switchboard/internal/redistest"
 	"switchboard/internal/slots"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -29,25 +28,6 @@ func onlyByBackend(t *testing.T) func(*broker.Options) {
 		o.Access.Namespaces = rules(t, namespace.Rule{Name: "team:*"}, namespace.Rule{Name: "open:*", Subscribe: namespace.Users})
 		o.Access.Anonymous = true
 		o.Timing.Beat = testBeat
-	}
-}
-
-// subscribeStores are three brokers over each store; in memory they are the same one.
-func subscribeStores(t *testing.T) map[string]func() []instance {
-	cluster := redistest.StartCluster(t, 3)
-	return map[string]func() []instance{
-		"memory": func() []instance {
-			i := start(t, memoryStore(queue.Options{}), onlyByBackend(t))
-			return []instance{i, i, i}
-		},
-		"redis": func() []instance {
-			s, _ := redisStore(t, shared.Client(t), testBeat)
-			return startThree(t, s, onlyByBackend(t))
-		},
-		"cluster": func() []instance {
-			s, _ := redisStore(t, cluster.Client(t), testBeat)
-			return startThree(t, s, onlyByBackend(t))
-		},
 	}
 }
 
@@ -70,7 +50,7 @@ func (i instance) pushData(t *testing.T, channel string, data any) object {
 // TestSubscribeByCall subscribes and unsubscribes the clients of a user, one client, and a client
 // without a user, that are connected to several brokers over all transports.
 func TestSubscribeByCall(t *testing.T) {
-	for name, startAll := range subscribeStores(t) {
+	for name, startAll := range threeBrokers(t, onlyByBackend(t)) {
 		t.Run(name, func(t *testing.T) {
 			brokers := startAll()
 			token := signed(t, jwt.MapClaims{"sub": "alice"})
@@ -122,7 +102,7 @@ func TestSubscribeByCall(t *testing.T) {
 // TestSubscribeWhileAway has a client that is away, or whose broker was killed, when the backend
 // subscribes and unsubscribes it. It connects to another broker.
 func TestSubscribeWhileAway(t *testing.T) {
-	for name, startAll := range subscribeStores(t) {
+	for name, startAll := range threeBrokers(t, onlyByBackend(t)) {
 		t.Run(name, func(t *testing.T) {
 			brokers := startAll()
 			token := signed(t, jwt.MapClaims{"sub": "alice"})

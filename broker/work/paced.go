@@ -6,6 +6,20 @@ import (
 	"time"
 )
 
+// Every calls do each time that d has passed, until ctx ends. Then it returns nil.
+func Every(ctx context.Context, d time.Duration, do func()) error {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			do()
+		}
+	}
+}
+
 // InChunks calls do for chunks of up to size items, one after the other, and spreads the calls over
 // pace. If they take longer than that, or when ctx has ended, it does not pause.
 func InChunks[T any](ctx context.Context, items []T, size int, pace time.Duration, do func(chunk []T)) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/work"
 	"switchboard/configs"
 )
 
@@ -98,19 +99,12 @@ func (p *processors) follow(ctx context.Context, log zerolog.Logger) error {
 	if p.fixed {
 		return nil
 	}
-	tick := time.NewTicker(processorsTick)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	return work.Every(ctx, processorsTick, func() {
 		m := p.read()
 		if n, before := p.procs(m), p.set(0); n != before {
 			p.set(n) // stops the world, so only after a change
 			log.Info().Int("from", before).Int("to", n).Int("processors", m.cpus).Float64("quota", m.quota).
 				Int("event_loops", p.loops).Msg("GOMAXPROCS was adjusted to the machine; the number of event loops changes only at a restart")
 		}
-	}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"switchboard/broker/work"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
 	"switchboard/events"
@@ -110,7 +111,9 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return probes.serve(ctx) })
 	group.Go(func() error { return tolerate(redis.AwaitCheck(ctx)) })
-	group.Go(func() error { return callMasters(ctx, redis.Watch) })
+	// So that the watch notices the failover of a master that the janitor rarely needs. Errors concern
+	// masters that are down: a later call succeeds.
+	group.Go(func() error { return work.Every(ctx, masterCalls, func() { _ = redis.Watch.Begin(ctx) }) })
 	group.Go(func() error {
 		log.Info().Str("http", probes.addr()).Bool("dry_run", settings.DryRun).Bool("events", dispatcher != nil).Msg("working")
 		return j.Run(ctx)
@@ -120,22 +123,6 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 
 // masterCalls is the interval of calls to all masters.
 const masterCalls = 20 * time.Second
-
-// callMasters connects to all masters from time to time, so that the watch notices a failover of
-// a master that the janitor rarely needs. Errors concern masters that are down: a later call
-// succeeds.
-func callMasters(ctx context.Context, watch *redisurl.Watch) error {
-	tick := time.NewTicker(masterCalls)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			_ = watch.Begin(ctx)
-		}
-	}
-}
 
 // janitorID returns the name under which this janitor reports that it runs. With once it has no
 // random part, so that the janitors that cron starts on one host replace each other's record.
