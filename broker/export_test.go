@@ -1,6 +1,10 @@
 package broker
 
-import "context"
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+)
 
 // TickSessions advances the clock of the sessions by n seconds, after it has resumed lagging
 // subscribers. It returns when all event loops are done.
@@ -10,6 +14,14 @@ func (b *Broker) TickSessions(n int) {
 		b.sessions.Tick()
 	}
 	_ = b.sessions.Compare(context.Background(), 0) // waits for all loops
+}
+
+// CompareQueues compares the queues of all channels and clients with the store.
+func (b *Broker) CompareQueues(ctx context.Context) error {
+	var both errgroup.Group
+	both.Go(func() error { return b.hub.Compare(ctx, 0) })
+	both.Go(func() error { return b.sessions.Compare(ctx, 0) })
+	return both.Wait()
 }
 
 // WatchCount returns the number of calls that wait for messages of a channel.

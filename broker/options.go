@@ -113,6 +113,9 @@ type StoreOptions struct {
 	// that the number never changes. Without Shared, nil means that the store loses nothing while this
 	// process lives.
 	Epoch func(name string) uint64
+	// Master returns a number for the part of the store that has the keys of a name. Comparisons with
+	// other parts do not wait for one that does not answer. Nil means that there is one part.
+	Master func(name string) int
 	// Notes writes into the store what this server is about to change there. Its Pipe is that of
 	// Registry and Queue. Nil means none.
 	Notes *notes.Journal

@@ -103,8 +103,8 @@ func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
 		Messages: b.native, PositionTTL: o.Timing.PositionTTL, Logger: b.log,
 		Drained:   func(d time.Duration) { b.metrics.drainLag.Observe(d.Seconds()) },
 		Lost:      func(channel string, id int64) { b.confirmMessage(peer.Channel, channel, id) },
-		Uncertain: b.member.UncertainChannel,
-		Changed:   func(channel string, e *state.Entry) { b.presence.FieldsChanged(channel, e) },
+		Uncertain: b.member.UncertainChannel, Master: o.Store.Master,
+		Changed: func(channel string, e *state.Entry) { b.presence.FieldsChanged(channel, e) },
 	})
 }
 
@@ -126,7 +126,7 @@ func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 		Members:    func(channel string) []registry.Member { return b.sessions.Members(channel) },
 		Uncertain:  b.member.UncertainChannel,
 		AliasField: b.access.aliasField, Fields: b.readTexts,
-		LargeChannel: b.opts.Limits.LargeChannel, Renewal: b.opts.Timing.Refresh, HasFormer: b.member.HasFormer, Notes: b.notes(),
+		LargeChannel: b.opts.Limits.LargeChannel, Master: b.opts.Store.Master, Renewal: b.opts.Timing.Refresh, HasFormer: b.member.HasFormer, Notes: b.notes(),
 		Logger: b.log,
 	})
 }
@@ -136,7 +136,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, DurablePool: b.durablePool, Loops: loops, Registry: o.Store.Registry, Queue: o.Store.Queue,
 		ServerID: b.ID, Publish: b.publish, StepStates: b.pusher.StepStates, Snapshots: b.states, Presence: b.presence,
-		Notes:  b.notes(),
+		Notes: b.notes(), Master: o.Store.Master,
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
 		Hooks:  b.hooks.forSessions(), Authorizer: b.authorizer(), Methods: b.methods(), MethodPool: b.methodPool,
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},

@@ -32,13 +32,13 @@ func (h *Hub) CompareStates(ctx context.Context, pace time.Duration) error {
 	return h.compare(ctx, withState, pace)
 }
 
-func (h *Hub) compare(ctx context.Context, list []*Channel, pace time.Duration) (first error) {
-	work.InChunks(ctx, list, comparedPerCall, pace, func(chunk []*Channel) {
-		if err := h.compareChunk(ctx, chunk); first == nil {
-			first = err
-		}
-	})
-	return first
+func (h *Hub) compare(ctx context.Context, list []*Channel, pace time.Duration) error {
+	var first work.FirstError
+	part := work.PartOf(h.opts.Master, func(c *Channel) string { return c.Name })
+	work.InParts(ctx, list, part, comparedPerCall, pace, func(chunk []*Channel) (answers bool) {
+		return !work.TimedOut(first.Note(h.compareChunk(ctx, chunk)))
+	}, func(c *Channel) { h.comparisons.Failed(c.Name) })
+	return first.Err()
 }
 
 // compareChunk compares channels with one store call.

@@ -46,7 +46,10 @@ type Options struct {
 	// hub refreshes the positions of its channels in time. Zero means without limit.
 	PositionTTL time.Duration
 	Logger      zerolog.Logger
-	Drained     func(lag time.Duration) // called after each drain; lag is the time since the drain was queued
+	// Master returns a number for the part of the store that has the queue of a channel. A part that
+	// does not answer delays the comparison of no other one. Nil means that there is one part.
+	Master  func(channel string) int
+	Drained func(lag time.Duration) // called after each drain; lag is the time since the drain was queued
 	// Lost is called when the store no longer has a message that it had.
 	Lost func(channel string, id int64)
 	// Uncertain is called with a channel whose unbinding has an unknown outcome. Nil means no call.

@@ -10,18 +10,10 @@ import (
 	"time"
 
 	"switchboard/broker/work"
-	"switchboard/internal/wire"
 )
 
-const (
-	// comparedPerCall is how many rosters, channels or users one store call compares.
-	comparedPerCall = 128
-	// clientsPerCall is how many clients of a server one store call returns.
-	clientsPerCall = 512
-	// clientsPerUser is how many clients of a server are read for each watched user. If it has more,
-	// reading all watched users is cheaper.
-	clientsPerUser = 4
-)
+// comparedPerCall is how many rosters, channels or users one store call compares.
+const comparedPerCall = 128
 
 // Compare finds the views that differ from what the servers have in the store, because hints of
 // these servers may have been lost, and reads only these. nil means all live servers except this
@@ -43,9 +35,11 @@ func (p *Presence) Compare(ctx context.Context, servers []string, pace time.Dura
 	}
 	live := slices.DeleteFunc(slices.Clone(servers), func(id string) bool { return !p.isLive(id) })
 	slices.Sort(live)
-	c := &comparison{p: p, views: p.allViews(), users: p.allUserViews(), failed: map[string]bool{}}
+	c := &comparison{
+		p: p, servers: slices.Compact(live), views: p.allViews(), users: p.allUserViews(), failed: map[string]bool{}, taken: map[*UserView]bool{},
+	}
 	if len(c.views)+len(c.users) > 0 {
-		c.run(ctx, slices.Compact(live), pace)
+		c.run(ctx, pace)
 	}
 	for _, id := range servers {
 		if c.failed[id] {
@@ -90,13 +84,15 @@ func (p *Presence) MarkDirty(server string, channels, users []string) {
 
 // comparison is one run of Compare.
 type comparison struct {
-	p     *Presence
-	views []*View
-	users []*UserView
+	p       *Presence
+	servers []string
+	views   []*View
+	users   []*UserView
 
 	mu     sync.Mutex // guards the fields below
 	failed map[string]bool
 	err    error
+	taken  map[*UserView]bool // a part of the comparison compares them
 }
 
 // fail notes that something of the servers was not compared.
@@ -117,13 +113,31 @@ type heldCount struct {
 	channels, clients int
 }
 
-func (c *comparison) run(ctx context.Context, servers []string, pace time.Duration) {
+// run compares what the servers hold, the servers of each part of the store on their own: the lists
+// of what a server holds are in one part.
+func (c *comparison) run(ctx context.Context, pace time.Duration) {
 	// So that a simulation repeats it.
 	slices.SortFunc(c.views, func(x, y *View) int { return strings.Compare(x.channel, y.channel) })
 	slices.SortFunc(c.users, func(x, y *UserView) int { return strings.Compare(x.user, y.user) })
-	held := c.count(ctx, servers)
-	c.rosters(ctx, held, pace*2/3)
-	c.compareUsers(ctx, held, pace/3)
+	work.EachPart(c.servers, c.p.opts.Master, func(servers []string) {
+		held := c.count(ctx, servers)
+		if c.p.opts.Master == nil {
+			c.rosters(ctx, held, pace*2/3)
+			c.compareUsers(ctx, held, pace/3)
+			return
+		}
+		var both sync.WaitGroup
+		both.Go(func() { c.rosters(ctx, held, pace) })
+		both.Go(func() { c.compareUsers(ctx, held, pace) })
+		both.Wait()
+	})
+}
+
+// isFailed reports whether something of a server was not compared.
+func (c *comparison) isFailed(server string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed[server]
 }
 
 // count reads how much each of the servers holds.
@@ -139,10 +153,11 @@ func (c *comparison) count(ctx context.Context, servers []string) []heldCount {
 		})
 	}
 	calls.Wait()
-	return slices.DeleteFunc(counts, func(h heldCount) bool { return c.failed[h.server] })
+	return slices.DeleteFunc(counts, func(h heldCount) bool { return c.isFailed(h.server) })
 }
 
-// rostersOf are views whose rosters of one server are compared with one store call.
+// rostersOf are views whose rosters of one server are compared with one store call. All rosters are
+// in one part of the store, except in a call about the list of the server.
 type rostersOf struct {
 	server string
 	views  []*View
@@ -168,6 +183,9 @@ func (c *comparison) rosters(ctx context.Context, held []heldCount, pace time.Du
 	}
 	work.InChunks(ctx, asked, 1, pace/2, func(one []rostersOf) {
 		r := one[0]
+		if c.isFailed(r.server) {
+			return // the list of a server that did not answer does not answer now
+		}
 		holds, err := c.p.opts.Store.HoldsChannels(ctx, r.server, channelsOf(r.views))
 		if err != nil {
 			c.fail(err, r.server)
@@ -181,15 +199,24 @@ func (c *comparison) rosters(ctx context.Context, held []heldCount, pace time.Du
 	})
 	var compared []rostersOf
 	for _, server := range slices.Sorted(maps.Keys(found)) {
-		for chunk := range slices.Chunk(found[server], comparedPerCall) {
-			compared = append(compared, rostersOf{server, chunk})
+		for _, views := range work.Parts(found[server], work.PartOf(c.p.opts.Master, (*View).name)) {
+			for chunk := range slices.Chunk(views, comparedPerCall) {
+				compared = append(compared, rostersOf{server, chunk})
+			}
 		}
 	}
-	work.InChunks(ctx, compared, 1, pace/2, func(one []rostersOf) { c.compareRosters(ctx, one[0]) })
+	work.InParts(ctx, compared, work.PartOf(c.p.opts.Master, rostersOf.first), 1, pace/2, func(one []rostersOf) (answers bool) {
+		return !work.TimedOut(c.compareRosters(ctx, one[0]))
+	}, func(r rostersOf) { c.fail(nil, r.server) })
 }
 
+func (v *View) name() string { return v.channel }
+
+// first returns a channel in the part of the store that has all of the views' channels.
+func (r rostersOf) first() string { return r.views[0].channel }
+
 // compareRosters compares rosters of a server with one store call.
-func (c *comparison) compareRosters(ctx context.Context, r rostersOf) {
+func (c *comparison) compareRosters(ctx context.Context, r rostersOf) error {
 	views, before := make([]*View, 0, len(r.views)), make([]int64, 0, len(r.views))
 	for _, v := range r.views {
 		if version, compare := v.versionOf(r.server); compare {
@@ -197,16 +224,17 @@ func (c *comparison) compareRosters(ctx context.Context, r rostersOf) {
 		}
 	}
 	if len(views) == 0 {
-		return
+		return nil
 	}
 	stored, err := c.p.opts.Store.RosterVersions(ctx, r.server, channelsOf(views))
 	if err != nil {
 		c.fail(err, r.server)
-		return
+		return err
 	}
 	for i, v := range views {
 		v.compare(r.server, before[i], stored[i])
 	}
+	return nil
 }
 
 func channelsOf(views []*View) []string {
@@ -250,118 +278,5 @@ func (v *View) compare(server string, before, stored int64) {
 		v.markDirtyLocked(server)
 	case stored == 0 && have == 0 && v.p.isLive(server):
 		v.seenVersions[server] = math.MaxInt64 // as after a read, see applyRoster
-	}
-}
-
-// compareUsers compares the users that have, or may have, clients on the servers.
-func (c *comparison) compareUsers(ctx context.Context, held []heldCount, pace time.Duration) {
-	watched := len(c.users)
-	if watched == 0 {
-		return
-	}
-	var list []*UserView
-	if slices.ContainsFunc(held, func(h heldCount) bool { return h.clients > clientsPerUser*watched }) {
-		list = c.users
-	} else {
-		on := map[string]bool{} // users of clients of the servers
-		for _, h := range held {
-			if h.clients > 0 {
-				c.readClients(ctx, h.server, on)
-			}
-		}
-		for _, v := range c.users {
-			if on[v.user] || v.mayBeOn(held) {
-				list = append(list, v)
-			}
-		}
-	}
-	work.InChunks(ctx, list, comparedPerCall, pace, func(chunk []*UserView) {
-		if err := c.compareUserChunk(ctx, chunk); err != nil {
-			for _, h := range held {
-				c.fail(err, h.server)
-			}
-		}
-	})
-}
-
-// readClients adds the users of all clients that the server holds.
-func (c *comparison) readClients(ctx context.Context, server string, users map[string]bool) {
-	for cursor := ""; ; {
-		clients, next, err := c.p.opts.Store.ClientPage(ctx, server, cursor, clientsPerCall)
-		if err != nil {
-			c.fail(err, server)
-			return
-		}
-		for _, client := range clients {
-			users[wire.UserOf(client)] = true
-		}
-		if cursor = next; next == "" {
-			return
-		}
-	}
-}
-
-// compareUserChunk compares users with one store call.
-func (c *comparison) compareUserChunk(ctx context.Context, chunk []*UserView) error {
-	var views []*UserView
-	var users []string
-	var before [][]string
-	for _, v := range chunk {
-		if servers, compare := v.serversToCompare(); compare {
-			views, users, before = append(views, v), append(users, v.user), append(before, servers)
-		}
-	}
-	if len(views) == 0 {
-		return nil
-	}
-	stored, err := c.p.opts.Store.Users(ctx, users)
-	if err != nil {
-		return err
-	}
-	for i, v := range views {
-		v.compare(before[i], serversOf(stored[i]))
-	}
-	return nil
-}
-
-// mayBeOn reports whether one of the servers has clients of the user, as far as the view knows. A
-// read that has begun may find one.
-func (v *UserView) mayBeOn(servers []heldCount) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.isReadLocked() || slices.ContainsFunc(servers, func(h heldCount) bool { return slices.Contains(v.servers, h.server) })
-}
-
-// isReadLocked reports whether a read of the store has begun and is not applied yet.
-func (v *UserView) isReadLocked() bool { return v.inFlight || !v.initialized }
-
-// markDirtyIfOn has the user read again if one of the servers has clients of it.
-func (v *UserView) markDirtyIfOn(servers []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if slices.ContainsFunc(v.servers, func(s string) bool { return slices.Contains(servers, s) }) {
-		v.markDirtyLocked()
-	}
-}
-
-// serversToCompare returns the servers that have clients of the user. compare is false if the user
-// will be read in any case. A read that has begun may be from before the loss of a hint, so it is
-// repeated.
-func (v *UserView) serversToCompare() (servers []string, compare bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.isReadLocked() {
-		v.markDirtyLocked()
-	}
-	return v.servers, !v.dirty
-}
-
-// compare has the user read if the store has other servers. before were the view's servers before
-// the store was asked. A view that was read since then is up to date.
-func (v *UserView) compare(before, stored []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !slices.Equal(stored, before) && !slices.Equal(stored, v.servers) {
-		v.markDirtyLocked()
 	}
 }

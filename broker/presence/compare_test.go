@@ -293,3 +293,37 @@ func TestComparePace(t *testing.T) {
 		c.waitASecond()
 	})
 }
+
+// TestCompareParts checks that a part of the store that does not answer delays the comparison of no
+// other one. Names with an odd last digit are in the second part, and so is server c.
+func TestCompareParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCompareWorld(t, 10)
+		c.a.opts.Master = func(name string) int { return int(name[len(name)-1]) & 1 }
+		for _, n := range []string{"7", "8"} {
+			c.change("b", "channel-"+n, registry.PresenceChange{Join: []registry.Member{{Client: "ann/phone"}}})
+			c.online("b", "user-"+n)
+		}
+		until := make(chan struct{})
+		for _, name := range []string{"c", "channel-7", "user-7"} {
+			c.a.setHoldUp(name, until)
+		}
+		done := make(chan error, 1)
+		go func() { done <- c.a.Compare(t.Context(), []string{"b", "c"}, 0) }()
+		expect := func(what string, channel, user string, want bool) {
+			t.Helper()
+			c.waitASecond()
+			if found := len(c.a.view(channel).members.list()) == 1; found != want {
+				t.Errorf("%s: the roster of %s is read: %t", what, channel, found)
+			}
+			if found := c.a.userView(user).online; found != want {
+				t.Errorf("%s: user %s is online: %t", what, user, found)
+			}
+		}
+		expect("one part hangs", "channel-8", "user-8", true)
+		expect("the part that hangs", "channel-7", "user-7", false)
+		close(until)
+		expect("the part is back", "channel-7", "user-7", true)
+		c.check(<-done)
+	})
+}

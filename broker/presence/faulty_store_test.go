@@ -84,6 +84,7 @@ func (f faultyStore) Roster(ctx context.Context, server, channel string) (regist
 // RosterVersions fails like Roster.
 func (f faultyStore) RosterVersions(ctx context.Context, server string, channels []string) ([]int64, error) {
 	f.n.countReads("RosterVersions", len(channels))
+	f.n.waitHeldUp(channels...)
 	if before, after := f.nextFailure(); before || after {
 		return nil, errUnavailable
 	}
@@ -105,6 +106,7 @@ func (f faultyStore) HoldsChannels(ctx context.Context, server string, channels 
 
 func (f faultyStore) HeldCounts(ctx context.Context, server string) (channels, clients int, err error) {
 	f.n.countReads("HeldCounts", 1)
+	f.n.waitHeldUp(server)
 	return f.Memory.HeldCounts(ctx, server)
 }
 
@@ -127,27 +129,30 @@ func (f faultyStore) User(ctx context.Context, user string) ([]registry.Binding,
 
 func (f faultyStore) Users(ctx context.Context, users []string) ([][]registry.Binding, error) {
 	f.n.countReads("Users", len(users))
+	f.n.waitHeldUp(users...)
 	if before, after := f.nextFailure(); before || after {
 		return nil, errUnavailable
 	}
 	return f.Memory.Users(ctx, users)
 }
 
-// waitHeldUp waits while calls of a method are held up.
-func (n *node) waitHeldUp(method string) {
-	n.mu.Lock()
-	until := n.holdUp[method]
-	n.mu.Unlock()
-	if until != nil {
-		<-until
+// waitHeldUp waits while calls of a method, or calls about a name, are held up.
+func (n *node) waitHeldUp(names ...string) {
+	for _, name := range names {
+		n.mu.Lock()
+		until := n.holdUp[name]
+		n.mu.Unlock()
+		if until != nil {
+			<-until
+		}
 	}
 }
 
-// setHoldUp sets what calls of a method wait for.
-func (n *node) setHoldUp(method string, until chan struct{}) {
+// setHoldUp sets what calls of a method, or calls about a name, wait for.
+func (n *node) setHoldUp(name string, until chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.holdUp[method] = until
+	n.holdUp[name] = until
 }
 
 func (n *node) countReads(method string, entries int) {

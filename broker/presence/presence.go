@@ -66,6 +66,10 @@ type Options struct {
 	// LargeChannel is the number of clients above which a channel's changes are coalesced to one
 	// event per second, and no here values are sent. Zero means 200.
 	LargeChannel int
+	// Master returns a number for the part of the store that has what belongs to a channel, a user or
+	// a server. A part that does not answer delays the comparison of no other one. Nil means that
+	// there is one part.
+	Master func(name string) int
 	// Renewal is how often this server registers again as watching a user. Zero means 30 min.
 	Renewal time.Duration
 	// HasFormer reports whether servers may be live that do not know which servers watch a user. They

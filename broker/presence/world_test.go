@@ -57,7 +57,7 @@ type node struct {
 	failAfter bool                     // they fail after they were executed
 	calls     int                      // how many store calls changed rosters
 	reads     map[string]int           // by method: how many entries store calls have read
-	holdUp    map[string]chan struct{} // by method: calls wait for it after they have read the store
+	holdUp    map[string]chan struct{} // by method or name: calls wait for it
 }
 
 // testRenewal is how often a server registers again as watching a user.

@@ -23,13 +23,13 @@ func (m *Manager) Compare(ctx context.Context, pace time.Duration) error {
 	return m.compare(ctx, m.clients.sessions(), pace)
 }
 
-func (m *Manager) compare(ctx context.Context, list []*Session, pace time.Duration) (first error) {
-	work.InChunks(ctx, list, comparedPerCall, pace, func(chunk []*Session) {
-		if err := m.compareChunk(ctx, chunk); first == nil {
-			first = err
-		}
-	})
-	return first
+func (m *Manager) compare(ctx context.Context, list []*Session, pace time.Duration) error {
+	var first work.FirstError
+	part := work.PartOf(m.opts.Master, func(s *Session) string { return s.client })
+	work.InParts(ctx, list, part, comparedPerCall, pace, func(chunk []*Session) (answers bool) {
+		return !work.TimedOut(first.Note(m.compareChunk(ctx, chunk)))
+	}, func(s *Session) { m.comparisons.Failed(s.client) })
+	return first.Err()
 }
 
 // sentUpTo is what a session has sent of its client's queue.

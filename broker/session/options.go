@@ -67,6 +67,9 @@ type Options struct {
 	Logger  zerolog.Logger // Silent when zero. Payloads and tokens are never logged.
 	Metrics Metrics
 
+	// Master returns a number for the part of the store that has the queue of a client. A part that
+	// does not answer delays the comparison of no other one. Nil means that there is one part.
+	Master func(client string) int
 	// Ledger adds up what senders store on all servers. Nil means that each server counts alone.
 	Ledger limit.Ledger
 }

@@ -36,6 +36,7 @@ type Watch struct {
 
 	epoch     atomic.Uint64              // number of changes
 	epochs    [slots.Count]atomic.Uint32 // by slot, the number of changes that concern it
+	masters   [slots.Count]atomic.Uint32 // by slot, the number of the server that had it last
 	changedAt atomic.Pointer[time.Time]  // time of the last change after Begin, nil for none
 
 	mu    sync.Mutex // guards the fields below
@@ -57,6 +58,11 @@ func (w *Watch) Epoch() uint64 { return w.epoch.Load() }
 // EpochOf returns a number that changes before the first command about a name is sent to a new
 // Redis: about a channel, a client, a user or a server, whose keys have the name in braces.
 func (w *Watch) EpochOf(name string) uint64 { return uint64(w.epochs[slots.Of(name)].Load()) }
+
+// MasterOf returns a number that is the same for names whose keys one server has, as far as their
+// slots were read when the server was seen for the first time. It is 0 for the slots of servers
+// that were not seen yet.
+func (w *Watch) MasterOf(name string) int { return int(w.masters[slots.Of(name)].Load()) }
 
 // Replaced reports whether there was a change after Begin, within the last two minutes.
 func (w *Watch) Replaced() bool {
@@ -150,6 +156,7 @@ func (w *Watch) add(id string, concerned *slots.Set) {
 	for slot := range slots.Count {
 		if concerned.Has(slot) {
 			w.epochs[slot].Add(1)
+			w.masters[slot].Store(uint32(len(w.seen)))
 		}
 	}
 	w.epoch.Add(1)

@@ -101,6 +101,7 @@ func TestWatchCluster(t *testing.T) {
 	connectMany(t, client)
 	assertUnchanged(t, w)
 	names := namesOn(t, c)
+	checkMasters(t, w, names)
 	for i, restarts := range []bool{true, false} {
 		failed := c.Masters[i]
 		before := epochsOf(w, names)
@@ -119,6 +120,24 @@ func TestWatchCluster(t *testing.T) {
 			if changed := w.EpochOf(name) != before[k]; changed != want {
 				t.Errorf("master %d failed: the epoch of the name on master %d has changed: %t", i, k, changed)
 			}
+		}
+		checkMasters(t, w, names)
+	}
+}
+
+// checkMasters checks that the names are on different masters, and others beside them.
+func checkMasters(t *testing.T, w *Watch, names []string) {
+	t.Helper()
+	seen := map[int]bool{}
+	for _, name := range names {
+		seen[w.MasterOf(name)] = true
+	}
+	if len(seen) != len(names) || seen[0] {
+		t.Errorf("the numbers of the masters are %v", seen)
+	}
+	for n := range 100 {
+		if name := fmt.Sprint("other", n); !seen[w.MasterOf(name)] {
+			t.Errorf("%s is on none of the masters", name)
 		}
 	}
 }

@@ -58,6 +58,7 @@ func openStore(settings configs.Broker, opts *broker.Options) (store, error) {
 	opts.Store.Queue = queue.NewRedis(redis.Pipe, queueOptions)
 	opts.Store.Janitors, opts.Store.Memory = heartbeat.NewRedis(redis.Pipe, settings.Prefix).List, redis.Memory
 	opts.Store.Shared, opts.Store.Changed, opts.Store.Epoch = true, redis.Watch.Changed(), redis.Watch.EpochOf
+	opts.Store.Master = redis.Watch.MasterOf
 	return store{run: redis.AwaitCheck, close: func() { _ = redis.Close() }, pipe: redis.Pipe, events: setup.Recorder(settings.Webhooks, eventStore)}, nil
 }
 
