@@ -32,9 +32,13 @@ func (h *Hub) Held() []HeldChannel {
 }
 
 // ListAgain adds the channels to the lists of channels again: that of this server and that of all.
-// The store may have lost the entries, but not the servers of the channels.
-func (h *Hub) ListAgain(ctx context.Context, names []string) error {
-	return h.opts.Registry.HoldChannels(ctx, h.opts.ServerID(), names)
+// The store may have lost the entries, but not the servers of the channels. It skips channels that
+// are not bound: nothing would remove their entries.
+func (h *Hub) ListAgain(ctx context.Context, names []string) (err error) {
+	h.eachBound(names, func(channels []*Channel) {
+		err = errors.Join(err, h.opts.Registry.HoldChannels(ctx, h.opts.ServerID(), namesOf(channels)))
+	})
+	return err
 }
 
 // Rebind binds channels again that the store may have lost, and then compares them with the store.
@@ -45,6 +49,16 @@ func (h *Hub) ListAgain(ctx context.Context, names []string) error {
 // The order matters: a message that was stored while the store had lost the binding has an id that
 // the comparison after the binding sees.
 func (h *Hub) Rebind(ctx context.Context, names []string, old string) (failed []string, err error) {
+	h.eachBound(names, func(channels []*Channel) {
+		more, failure := h.rebindLocked(ctx, channels, old)
+		failed, err = append(failed, more...), errors.Join(err, failure)
+	})
+	return failed, err
+}
+
+// eachBound calls do with those of the channels that are bound, while no call binds or unbinds
+// them: first with all that are free, and then with one after the other.
+func (h *Hub) eachBound(names []string, do func(channels []*Channel)) {
 	var free, busy []*Channel
 	for _, name := range names {
 		switch c := h.Channel(name); {
@@ -55,13 +69,30 @@ func (h *Hub) Rebind(ctx context.Context, names []string, old string) (failed []
 			busy = append(busy, c)
 		}
 	}
-	failed, err = h.rebindLocked(ctx, free, old)
-	for _, c := range busy {
-		c.lockBinding() // rebindLocked unlocks
-		more, failure := h.rebindLocked(ctx, []*Channel{c}, old)
-		failed, err = append(failed, more...), errors.Join(err, failure)
+	doLocked := func(locked []*Channel) {
+		defer func() {
+			for _, c := range locked {
+				<-c.bindLock
+			}
+		}()
+		bound := slices.DeleteFunc(slices.Clone(locked), func(c *Channel) bool { return !c.bound.Load() })
+		if len(bound) > 0 {
+			do(bound)
+		}
 	}
-	return failed, err
+	doLocked(free)
+	for _, c := range busy {
+		c.lockBinding()
+		doLocked([]*Channel{c})
+	}
+}
+
+func namesOf(channels []*Channel) []string {
+	names := make([]string, len(channels))
+	for i, c := range channels {
+		names[i] = c.Name
+	}
+	return names
 }
 
 // tryLock locks bindLock if it is free.
@@ -74,19 +105,9 @@ func (c *Channel) tryLock() bool {
 	}
 }
 
-// rebindLocked is Rebind for channels whose bindLock is locked. It unlocks them.
+// rebindLocked is Rebind for bound channels whose bindLock is locked.
 func (h *Hub) rebindLocked(ctx context.Context, channels []*Channel, old string) (failed []string, err error) {
-	for _, c := range channels {
-		defer func() { <-c.bindLock }()
-	}
-	channels = slices.DeleteFunc(slices.Clone(channels), func(c *Channel) bool { return !c.bound.Load() })
-	if len(channels) == 0 {
-		return nil, nil
-	}
-	names := make([]string, len(channels))
-	for i, c := range channels {
-		names[i] = c.Name
-	}
+	names := namesOf(channels)
 	errs := make([]error, len(names))
 	if old != "" {
 		var calls sync.WaitGroup
