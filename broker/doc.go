@@ -14,7 +14,8 @@
 //  2. delivery.Pusher.ToChannel stores the message with queue.Redis.AppendChannel. The same round
 //     trip reads the owners: the servers with subscribers. From here on the push is accepted.
 //  3. Each owner receives a hint. peer.Links.Send sends it to another server, where
-//     peer.Links.handle receives it. On all servers member.Member.Hint acts on it.
+//     peer.Links.handle receives it, and member.Member.Hint acts on it. If this server is an owner,
+//     broker.Broker.localHint does, which gets a client's message as it was before it was encoded.
 //  4. On an owner, hub.Channel.Hint appends the message to the channel's tail if it follows the
 //     tail's last message. Otherwise hub.Channel.drain reads the messages after the tail from the
 //     store.

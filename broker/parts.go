@@ -112,7 +112,7 @@ func (b *Broker) newPusher() *delivery.Pusher {
 	o := b.opts
 	return delivery.New(delivery.Options{
 		Registry: o.Store.Registry, Queue: o.Store.Queue, States: o.Store.Queue, Self: b.ID, Live: b.Live,
-		Local: b.member.Hint, Remote: b.member.Send, Appended: b.hub.Appended, Stored: b.metrics.store,
+		Local: b.localHint, Remote: b.member.Send, Appended: b.hub.Appended, Stored: b.metrics.store,
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
 		Lost: b.member.Rebind, MissHints: b.member.MissHints,
 		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone, Notes: b.notes(),
@@ -198,10 +198,19 @@ func (b *Broker) readTexts(ctx context.Context, reads []presence.FieldRead) {
 	}
 }
 
+// localHint implements delivery.Options.Local.
+func (b *Broker) localHint(h peer.Hint, decoded state.Message) {
+	if decoded.Data == nil {
+		b.member.Hint(h)
+	} else if c := b.hub.Channel(h.Name); c != nil {
+		c.HintMessage(h.ID, h.Prev, h.Data, decoded)
+	}
+}
+
 // publish implements session.Options.Publish.
 func (b *Broker) publish(ctx context.Context, p session.Publication) (session.Published, error) {
 	r, err := b.pusher.ToChannel(ctx, p.Channel, delivery.Payload{
-		Data: p.Data, Key: p.Key, Durable: p.Durable, ExistingOnly: p.ExistingOnly, Update: p.Update,
+		Message: p.Message, Entry: p.Entry, Key: p.Key, Durable: p.Durable, ExistingOnly: p.ExistingOnly, Update: p.Update,
 	})
 	return session.Published{ID: r.ID, New: r.New, Numbers: r.Numbers}, err
 }

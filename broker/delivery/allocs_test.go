@@ -7,6 +7,7 @@ import (
 
 	"switchboard/broker/peer"
 	"switchboard/internal/allocs"
+	"switchboard/internal/state"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -32,7 +33,7 @@ func allocCases() []allocs.Case {
 	p := New(Options{
 		Queue: &fakeQueue{servers: []string{"me", "other"}},
 		Self:  func() string { return "me" }, Live: func(string) bool { return true },
-		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
+		Local: func(peer.Hint, state.Message) {}, Remote: func(string, peer.Hint) {},
 		Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 	})
 	payload := Payload{Data: []byte(`{"text":"hi"}`)}
@@ -45,7 +46,7 @@ func allocCases() []allocs.Case {
 			servers, _ := reg.ChannelServers(context.Background(), channel)
 			return servers
 		}),
-		Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint) {},
+		Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint, state.Message) {},
 		Stored: func(string, time.Duration) {},
 	})
 	return []allocs.Case{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchboard/broker/peer"
+	"switchboard/internal/state"
 	"switchboard/queue"
 )
 
@@ -73,7 +74,7 @@ func TestPushBatch(t *testing.T) {
 	q := &recordingQueue{t: t}
 	p := New(Options{
 		Queue: q, Self: func() string { return "me" }, Live: func(string) bool { return true },
-		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
+		Local: func(peer.Hint, state.Message) {}, Remote: func(string, peer.Hint) {},
 		Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 	})
 	push := func(name, data string, durable bool) Push {
@@ -144,7 +145,7 @@ func TestSinglePush(t *testing.T) {
 	q := &recordingQueue{t: t}
 	p := New(Options{
 		Queue: q, Self: func() string { return "me" }, Live: func(string) bool { return true },
-		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
+		Local: func(peer.Hint, state.Message) {}, Remote: func(string, peer.Hint) {},
 		Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 	})
 	for _, c := range []struct {
@@ -168,7 +169,7 @@ func TestChunks(t *testing.T) {
 	q := &recordingQueue{t: t}
 	p := New(Options{
 		Queue: q, Self: func() string { return "me" }, Live: func(string) bool { return true },
-		Local: func(peer.Hint) {}, Remote: func(string, peer.Hint) {},
+		Local: func(peer.Hint, state.Message) {}, Remote: func(string, peer.Hint) {},
 		Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 	})
 	const channels = 2*chunkSize + 5

@@ -10,6 +10,7 @@ import (
 	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/internal/slots"
+	"switchboard/internal/state"
 	"switchboard/queue"
 )
 
@@ -95,7 +96,7 @@ func (p *Pusher) confirm(ctx context.Context, key queueKey, id int64) (lost bool
 	}
 	p.log.addReported(key, id, marker.ID) // the next failover may lose the marker
 	for _, server := range marker.Servers {
-		p.notify(server, peer.Hint{Kind: key.kind, Name: key.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data})
+		p.notify(server, peer.Hint{Kind: key.kind, Name: key.name, ID: marker.ID, Prev: marker.Prev, Data: marker.Data}, state.Message{})
 	}
 	return true, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"switchboard/broker/peer"
 	"switchboard/internal/slots"
+	"switchboard/internal/state"
 	"switchboard/queue"
 )
 
@@ -29,7 +30,7 @@ func TestConfirmAfterTwoFailovers(t *testing.T) {
 		store := &failingOver{masters[0]}
 		p := New(Options{
 			Queue: store, Epoch: func(string) uint64 { return epoch }, Stored: func(string, time.Duration) {}, Lost: func() {},
-			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint) {},
+			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint, state.Message) {},
 		})
 		push := func() int64 {
 			t.Helper()
@@ -110,7 +111,7 @@ func TestConfirmOfSlots(t *testing.T) {
 		epochs := map[string]uint64{}
 		p := New(Options{
 			Queue: store, Epoch: func(name string) uint64 { return epochs[name] }, Stored: func(string, time.Duration) {}, Lost: func() {},
-			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint) {},
+			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint, state.Message) {},
 		})
 		push := func(channel string) int64 {
 			t.Helper()

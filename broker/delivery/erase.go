@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"switchboard/broker/peer"
+	"switchboard/internal/state"
 	"switchboard/queue"
 )
 
@@ -36,6 +37,6 @@ func (p *Pusher) Erase(ctx context.Context, channel string, id int64, durable bo
 		return EraseResult{}, err
 	}
 	return EraseResult{
-		At: erased.At, Report: erased.ID, Duplicate: erased.Duplicate, Servers: p.announce(channel, erased.Appended),
+		At: erased.At, Report: erased.ID, Duplicate: erased.Duplicate, Servers: p.announce(channel, erased.Appended, state.Message{}),
 	}, err
 }

@@ -49,13 +49,15 @@ type States interface {
 type Options struct {
 	Registry Registry
 	Queue    Queue
-	Self     func() string                      // this server's id
-	Live     func(server string) bool           // reports whether a server holds a lease, as far as this server knows
-	Local    func(h peer.Hint)                  // delivers a hint on this server
-	Remote   func(server string, h peer.Hint)   // sends a hint to another server; it may be lost
-	Stored   func(kind string, d time.Duration) // called when a message was stored; kind is "channel" or "client"
-	Epoch    func(name string) uint64           // of a channel or client: changes when the store may have lost its messages; nil for a store that cannot lose any
-	Lost     func()                             // called when the store lost messages although Epoch did not change
+	Self     func() string            // this server's id
+	Live     func(server string) bool // reports whether a server holds a lease, as far as this server knows
+	// Local delivers a hint on this server. decoded is the message in h.Data if that is an entry that
+	// this server has encoded, so that it need not decode it. Otherwise its Data is nil.
+	Local  func(h peer.Hint, decoded state.Message)
+	Remote func(server string, h peer.Hint)   // sends a hint to another server; it may be lost
+	Stored func(kind string, d time.Duration) // called when a message was stored; kind is "channel" or "client"
+	Epoch  func(name string) uint64           // of a channel or client: changes when the store may have lost its messages; nil for a store that cannot lose any
+	Lost   func()                             // called when the store lost messages although Epoch did not change
 	// MissHints is called when messages may have been stored without a hint, and it is not known in
 	// which queues.
 	MissHints func()
@@ -88,9 +90,13 @@ func New(opts Options) *Pusher { return &Pusher{opts, newStoredLog(opts.Epoch, o
 
 // Payload is the content and the options of a push to any target.
 type Payload struct {
-	Data []byte        // compact JSON; for a channel also a state.Entry
+	Data []byte        // compact JSON
 	TTL  time.Duration // shortest time that a client's queue keeps the message. Zero means the default
 	Key  string        // idempotency key, or empty
+	// Message is a message of a client to a channel, in place of Data and Exclude, and Entry is the
+	// same as the store keeps it. The Data of Message is nil if there is none.
+	Message state.Message
+	Entry   []byte
 	// NotifyAfter is the acknowledgement deadline. If the message is not acknowledged in this time,
 	// the backend receives a webhook. Zero means no deadline.
 	NotifyAfter time.Duration
@@ -145,10 +151,22 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 	return r, err
 }
 
+// message returns the message of a push to a channel that is stored as an entry. Its Data is nil if
+// the data is stored alone, or if there is an Update.
+func (p *Payload) message() state.Message {
+	if p.Exclude == "" || p.Update != nil {
+		return p.Message
+	}
+	return state.Message{Exclude: p.Exclude, Data: p.Data}
+}
+
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
 	data := payload.Data
-	if payload.Exclude != "" {
-		data = state.Message{Exclude: payload.Exclude, Data: data}.Encode()
+	switch {
+	case payload.Entry != nil:
+		data = payload.Entry
+	case payload.Exclude != "":
+		data = payload.message().Encode()
 	}
 	push := queue.ChannelPush{
 		Channel: channel, Data: data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly,
@@ -164,7 +182,7 @@ func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush 
 // the store call, and span is that of the call.
 func (p *Pusher) afterChannelAppend(channel string, payload Payload, span notes.Span, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
 	if _, refused := errors.AsType[*state.Refusal](err); refused {
-		p.announce(channel, a) // the fields that had expired
+		p.announce(channel, a, state.Message{}) // the fields that had expired
 		return ChannelResult{}, err
 	}
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
@@ -174,13 +192,14 @@ func (p *Pusher) afterChannelAppend(channel string, payload Payload, span notes.
 	p.opts.Stored("channel", took)
 	return ChannelResult{
 		ID: a.ID, Duplicate: a.Duplicate, New: a.ID != 0 && a.Prev == 0 && !a.Duplicate, Numbers: a.Numbers, Reply: a.Reply, Clock: a.Clock,
-		Servers: p.announce(channel, a),
+		Servers: p.announce(channel, a, payload.message()),
 	}, err
 }
 
 // announce records the message of a channel that was stored, if there is one, and notifies the
-// owners of the channel. It returns how many of them are live.
-func (p *Pusher) announce(channel string, a queue.Appended) (live int) {
+// owners of the channel. It returns how many of them are live. decoded is the message in a.Data, if
+// it is known, see Options.Local.
+func (p *Pusher) announce(channel string, a queue.Appended, decoded state.Message) (live int) {
 	if a.ID == 0 {
 		return 0
 	}
@@ -189,14 +208,17 @@ func (p *Pusher) announce(channel string, a queue.Appended) (live int) {
 		p.opts.Appended(channel, a.ID)
 	}
 	hint := peer.Hint{Kind: peer.Channel, Name: channel, ID: a.ID, Prev: a.Prev, Data: inlineData(a.Data, a.Duplicate)}
-	if state.IsEntry(hint.Data) {
+	switch {
+	case hint.Data == nil:
+		decoded = state.Message{}
+	case state.IsEntry(hint.Data):
 		hint.Kind = peer.ChannelEntry
 	}
 	for _, server := range a.Servers {
 		if p.opts.Live(server) {
 			live++
 		}
-		p.notify(server, hint)
+		p.notify(server, hint, decoded)
 	}
 	return live
 }
@@ -212,9 +234,9 @@ func inlineData(data []byte, duplicate bool) []byte {
 }
 
 // notify delivers a hint on this server or sends it to another one.
-func (p *Pusher) notify(server string, h peer.Hint) {
+func (p *Pusher) notify(server string, h peer.Hint, decoded state.Message) {
 	if server == p.opts.Self() {
-		p.opts.Local(h)
+		p.opts.Local(h, decoded)
 	} else {
 		p.opts.Remote(server, h)
 	}
@@ -252,7 +274,7 @@ func (p *Pusher) afterClientAppend(client string, payload Payload, span notes.Sp
 	p.recordStored(queueKey{peer.Client, client}, a.ID, a.Prev, a.Duplicate)
 	p.opts.Stored("client", took)
 	if a.Server != "" {
-		p.notify(a.Server, peer.Hint{Kind: peer.Client, Name: client, ID: a.ID, Prev: a.Prev, Data: inlineData(payload.Data, a.Duplicate)})
+		p.notify(a.Server, peer.Hint{Kind: peer.Client, Name: client, ID: a.ID, Prev: a.Prev, Data: inlineData(payload.Data, a.Duplicate)}, state.Message{})
 	}
 	return ClientResult{
 		Client: client, ID: a.ID, Duplicate: a.Duplicate,
@@ -315,7 +337,7 @@ func (p *Pusher) Notify(ctx context.Context, channels, clients []string) error {
 		group.Go(func() error {
 			servers, err := p.opts.Registry.ChannelServers(ctx, channel)
 			for _, server := range servers {
-				p.notify(server, peer.Hint{Kind: peer.Channel, Name: channel, ID: math.MaxInt64})
+				p.notify(server, peer.Hint{Kind: peer.Channel, Name: channel, ID: math.MaxInt64}, state.Message{})
 			}
 			return err
 		})
@@ -324,7 +346,7 @@ func (p *Pusher) Notify(ctx context.Context, channels, clients []string) error {
 		group.Go(func() error {
 			c, _, err := p.opts.Queue.Client(ctx, client)
 			if c.Server != "" {
-				p.notify(c.Server, peer.Hint{Kind: peer.Client, Name: client, ID: math.MaxInt64})
+				p.notify(c.Server, peer.Hint{Kind: peer.Client, Name: client, ID: math.MaxInt64}, state.Message{})
 			}
 			return err
 		})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/broker/peer"
+	"switchboard/internal/state"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -61,7 +62,7 @@ func TestUnconfirmedMessageCausesHints(t *testing.T) {
 			p := New(Options{
 				Registry: twoClients{}, Queue: test.queue,
 				Self: func() string { return "me" }, Live: func(string) bool { return true },
-				Local:  func(h peer.Hint) { hints <- "me " + h.Name },
+				Local:  func(h peer.Hint, _ state.Message) { hints <- "me " + h.Name },
 				Remote: func(server string, h peer.Hint) { hints <- server + " " + h.Name },
 				Stored: func(string, time.Duration) {}, Epoch: func(string) uint64 { return 1 }, Lost: func() {},
 			})

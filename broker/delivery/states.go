@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"switchboard/broker/peer"
+	"switchboard/internal/state"
 	"switchboard/queue"
 )
 
@@ -21,7 +22,7 @@ func (p *Pusher) StepStates(ctx context.Context, steps []queue.StateStep) []queu
 			p.recordFailure(queueKey{peer.Channel, channel}, span, o.Err)
 			continue
 		}
-		p.announce(channel, o.Value)
+		p.announce(channel, o.Value, state.Message{})
 		changes.add(channel, o.Value)
 	}
 	changes.report(ctx)

@@ -195,7 +195,7 @@ func TestStepStates(t *testing.T) {
 	}
 
 	var local []peer.Hint
-	p.opts.States, p.opts.Local = failingStates{}, func(h peer.Hint) { local = append(local, h) }
+	p.opts.States, p.opts.Local = failingStates{}, func(h peer.Hint, _ state.Message) { local = append(local, h) }
 	p.StepStates(t.Context(), []queue.StateStep{{Channel: "bad"}, {Channel: "stale"}})
 	if len(local) != 1 || local[0].Name != "stale" || local[0].Kind != peer.ChannelEntry {
 		t.Errorf("hints %+v", local)

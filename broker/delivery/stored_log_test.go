@@ -8,6 +8,7 @@ import (
 	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/internal/slots"
+	"switchboard/internal/state"
 )
 
 func TestStoredLog(t *testing.T) {
@@ -58,7 +59,7 @@ func TestNoLogWithoutEpoch(t *testing.T) {
 	for name, epoch := range map[string]func(string) uint64{"none": nil, "one": func(string) uint64 { return 1 }} {
 		p := New(Options{
 			Queue: &fakeQueue{servers: []string{"me"}}, Epoch: epoch, Stored: func(string, time.Duration) {},
-			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint) {},
+			Self: func() string { return "me" }, Live: func(string) bool { return true }, Local: func(peer.Hint, state.Message) {},
 		})
 		if _, err := p.ToChannel(t.Context(), "news", Payload{}); err != nil {
 			t.Fatal(err)

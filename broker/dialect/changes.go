@@ -28,8 +28,8 @@ type part struct {
 }
 
 // Shown returns the message that subscribers with a filter receive instead of m. It returns m
-// itself if the filter shows no more than the data, unless m has an author, and nil if a filter
-// with State shows nothing.
+// itself if m changes no state, unless the filter hides its author, and if the filter shows no more
+// than the data. It returns nil if a filter with State shows nothing.
 func (m *Message) Shown(filter state.Filter, maker Maker) *Message {
 	switch {
 	case m.Changes != nil:
@@ -38,10 +38,8 @@ func (m *Message) Shown(filter state.Filter, maker Maker) *Message {
 		return m
 	case m.IsEmpty() && filter.State:
 		return nil
-	case m.Envelope.Authored == nil:
+	case filter.By || m.Envelope.By == "":
 		return m
-	case filter.By:
-		return m.Envelope.Authored
 	}
 	return m.withoutAuthor(maker)
 }

@@ -7,12 +7,14 @@
 // it.
 //
 // A message m may change the state of its channel, and may have an author. Then m.Changes or
-// m.Envelope is not nil, and a connection gets one of two messages:
+// m.Envelope is not nil, and connections get different messages:
 //
-//   - A connection that sees neither gets m itself, which is encoded as if both were nil. If m has
-//     an author, it gets a message of its own, which is only encoded if there is such a connection.
-//     If m has no data either, it is empty and has no bytes. A dialect that keeps the client's
-//     position moves it past an empty message too.
+//   - If m has only an author, its bytes have it. Connections that see authors, which most do, get
+//     m itself. The others get a message of their own, which is only encoded if there is such a
+//     connection.
+//   - If m has changes, a connection that sees neither changes nor authors gets m itself, which is
+//     encoded as if it had none. If m has no data either, it is empty and has no bytes. A dialect
+//     that keeps the client's position moves it past an empty message too.
 //   - Others get a part of m: a message with a [wire.StateEvent] as its State, which has the
 //     changes and the author that the connection sees. A dialect that cannot show the state does
 //     not subscribe with it.

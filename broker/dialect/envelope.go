@@ -8,23 +8,21 @@ import (
 
 // Envelope is what a message has besides its data and its changes of the state.
 type Envelope struct {
-	// By is the author that subscribers with the right to see it receive, "" for none.
+	// By is the author in the bytes of the message, "" for none. Subscribers without the right to see
+	// it receive another message. By is "" if the message has no data, or if it changes the state:
+	// then parts of the changes have the author.
 	By string
-	// Authored is the message that these subscribers receive. It is nil if there is no author, no
-	// data, or if the message changes the state: then parts of the changes have the author.
-	Authored *Message
 	// Exclude is the id of the client that does not receive the data, "" for none.
 	Exclude string
 	// Position means that the client Exclude receives the id, so that its position moves.
 	Position bool
 
-	plain       atomic.Pointer[Message] // the message without the author, for Authored; nil until a subscriber needs it
+	plain       atomic.Pointer[Message] // the message without the author; nil until a subscriber needs it
 	withoutData atomic.Pointer[Message] // what Exclude receives; nil until it is needed
 }
 
-// withoutAuthor returns the message that subscribers receive that do not see the author of m, which
-// has Authored. It is made on first use: most often all subscribers may see the author. All
-// connections share it.
+// withoutAuthor returns the message that subscribers receive that do not see the author of m. It is
+// made on first use: most often all subscribers may see the author. All connections share it.
 func (m *Message) withoutAuthor(maker Maker) *Message {
 	e := m.Envelope
 	if plain := e.plain.Load(); plain != nil {

@@ -18,8 +18,7 @@ type Message struct {
 	Event *wire.Event
 	// State has what a part shows besides Data, see [Message.Shown]. It is nil for all other messages.
 	State *wire.StateEvent
-	// Prepared has the bytes that the Maker encoded. Forms with a View return a part of them. It is
-	// empty for a message with Envelope.Authored, which no connection receives itself.
+	// Prepared has the bytes that the Maker encoded. Forms with a View return a part of them.
 	Prepared Prepared
 	// Changes is nil if the message does not change the state of its channel. Connections that see
 	// the state receive a part of Changes instead of m, see [Message.Shown].
@@ -33,8 +32,8 @@ type Message struct {
 // Size returns about how many bytes the message takes in memory.
 func (m *Message) Size() int {
 	size := max(m.Prepared.Size(), len(m.Data))
-	if m.Envelope != nil && m.Envelope.Authored != nil {
-		size = 2 * m.Envelope.Authored.Size() // there may be the bytes without the author too
+	if m.Envelope != nil && m.Envelope.By != "" {
+		size *= 2 // there may be the bytes without the author too
 	}
 	if m.Changes != nil {
 		size = max(size, m.Changes.Size)
@@ -45,9 +44,6 @@ func (m *Message) Size() int {
 // WriteSize returns about how many bytes the message, or a part of its changes, takes on a socket.
 func (m *Message) WriteSize() int {
 	size := max(m.Prepared.Size(), len(m.Data))
-	if m.Envelope != nil && m.Envelope.Authored != nil {
-		size = m.Envelope.Authored.WriteSize()
-	}
 	if m.Changes != nil {
 		size = max(size, m.Changes.WriteSize)
 	}
@@ -102,8 +98,8 @@ func (m *Message) Bytes(f *Form) []byte {
 type Maker interface {
 	// Message makes a message of a channel. data is compact JSON; it is not kept.
 	Message(channel string, id int64, data []byte) *Message
-	// Authored makes a message of a channel with an author, which has Envelope.Authored. data is
-	// compact JSON; it is not kept.
+	// Authored makes a message of a channel with an author, which is in its bytes and in
+	// Envelope.By. data is compact JSON; it is not kept.
 	Authored(channel string, id int64, data []byte, by string) *Message
 	// Part makes what some connections receive of a message. data is that of the message, or nil, and
 	// shown the State, or nil for a part that only has the id. Both are kept.

@@ -54,8 +54,9 @@ type Channel struct {
 
 // earlyMessage is a message that waits for its predecessor.
 type earlyMessage struct {
-	id   int64
-	data []byte
+	id      int64
+	data    []byte
+	decoded state.Message // see HintMessage
 }
 
 // loopSubscribers holds the channel's subscribers on one event loop. Other goroutines touch only
@@ -74,7 +75,11 @@ func (c *Channel) lockBinding() (unlock func()) {
 
 // Hint reports that message id follows message prev in the channel's queue. If data is nil, the
 // message is read from the store.
-func (c *Channel) Hint(id, prev int64, data []byte) {
+func (c *Channel) Hint(id, prev int64, data []byte) { c.HintMessage(id, prev, data, state.Message{}) }
+
+// HintMessage is Hint for data that this process has encoded: it need not be decoded. decoded is
+// the message in data. If its Data is nil, it is not known.
+func (c *Channel) HintMessage(id, prev int64, data []byte, decoded state.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tail.Load()
@@ -85,7 +90,7 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 	case data == nil:
 		c.markDirtyLocked()
 	case prev == t.last:
-		c.extendLocked(t, []*dialect.Message{c.message(id, data)})
+		c.extendLocked(t, []*dialect.Message{c.hinted(id, data, decoded)})
 	case len(c.early) < maxEarly:
 		// Hints often arrive out of order: one round trip to the store answers many callers, and each
 		// caller sends its hints from its own goroutine. drain checks c.early again before it reads
@@ -93,7 +98,7 @@ func (c *Channel) Hint(id, prev int64, data []byte) {
 		if c.early == nil {
 			c.early = make(map[int64]earlyMessage)
 		}
-		c.early[prev] = earlyMessage{id, data}
+		c.early[prev] = earlyMessage{id, data, decoded}
 		c.queueDrainLocked()
 	default:
 		c.markDirtyLocked()
@@ -108,7 +113,7 @@ func (c *Channel) extendLocked(t *tail, more []*dialect.Message) {
 		last = more[len(more)-1].ID
 	}
 	for e, ok := c.early[last]; ok; e, ok = c.early[last] {
-		more = append(more, c.message(e.id, e.data))
+		more = append(more, c.hinted(e.id, e.data, e.decoded))
 		last = e.id
 	}
 	for prev := range c.early {
@@ -119,7 +124,7 @@ func (c *Channel) extendLocked(t *tail, more []*dialect.Message) {
 	c.appendToFollowerLocked(more) // before a subscription begins after these messages
 	next := t.extend(more)
 	c.setTailLocked(next)
-	if next.differs && c.hub.opts.Changed != nil {
+	if next.kinds&changing != 0 && c.hub.opts.Changed != nil {
 		c.reportChanges(more)
 	}
 	c.moveWatches()

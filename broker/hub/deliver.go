@@ -65,7 +65,7 @@ func (c *Channel) deliverOnce(l *loopSubscribers, t *tail, shared *sharedBatches
 type sharedBatches struct {
 	from     int64         // the cursor, or -1 for none
 	last     int64         // the id of the last message
-	plain    dialect.Batch // for subscribers that see only the data
+	plain    dialect.Batch // for subscribers that receive the messages as they are
 	shown    []shownBatch  // for the others
 	excluded []string      // the clients that messages exclude
 
@@ -111,7 +111,7 @@ func (b *sharedBatches) fill(t *tail, cursor int64) (ok bool) {
 		return false
 	}
 	b.reset(cursor, messages[:countFitting(messages)])
-	if t.excludes {
+	if t.kinds&excluding != 0 {
 		b.noteExcluded()
 	}
 	return true
@@ -133,7 +133,7 @@ func (b *sharedBatches) writeTo(sub *Subscription, t *tail) {
 		shown := sub.Channel.appendShown(nil, b.plain.Messages, sub.filter, sub.to.ClientID())
 		sub.writeAny(&dialect.Batch{Messages: shown}, b.last)
 		return
-	case !t.differs || sub.filter == dataOnly && !t.authored:
+	case t.kinds&hiddenBy(sub.filter) == 0:
 		b.batch = &b.plain
 	default:
 		b.batch = b.shownTo(sub)
@@ -144,7 +144,8 @@ func (b *sharedBatches) writeTo(sub *Subscription, t *tail) {
 	sub.writeAny(b.batch, b.last)
 }
 
-// shownTo returns the messages as a subscriber that sees more than the data receives them.
+// shownTo returns the messages as a subscriber receives them that does not see all of each, or also
+// sees changes of the state.
 func (b *sharedBatches) shownTo(sub *Subscription) *dialect.Batch {
 	i := slices.IndexFunc(b.shown, func(s shownBatch) bool { return s.filter == sub.filter })
 	if i < 0 {

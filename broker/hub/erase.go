@@ -51,6 +51,6 @@ func (t *tail) erase(reports []*dialect.Message) {
 		left := erased(t.messages[i])
 		t.bytes += int32(left.Size() - t.messages[i].Size())
 		t.messages[i] = left
-		t.note(left)
+		t.kinds |= kindsOf(left)
 	}
 }

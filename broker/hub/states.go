@@ -244,7 +244,7 @@ func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 		m = c.hub.opts.Messages.Message(c.Name, id, entry.Data)
 	}
 	if entry != nil && entry.Exclude != "" {
-		m.Envelope = &dialect.Envelope{By: entry.By}
+		m.Envelope = new(dialect.Envelope)
 		c.exclude(m.Envelope, entry.Exclude)
 	}
 	m.Changes = &dialect.Changes{
@@ -259,7 +259,7 @@ func (c *Channel) enveloped(id int64, message state.Message) *dialect.Message {
 	var m *dialect.Message
 	switch {
 	case message.Data == nil:
-		m = &dialect.Message{Channel: c.Name, ID: id, Envelope: &dialect.Envelope{By: message.By}}
+		m = &dialect.Message{Channel: c.Name, ID: id, Envelope: new(dialect.Envelope)}
 	case message.By != "":
 		m = c.hub.opts.Messages.Authored(c.Name, id, message.Data, message.By)
 	default:

@@ -173,21 +173,21 @@ func TestTailKnowsChanges(t *testing.T) {
 	s := newHarness(t, queue.Options{})
 	plain := s.append("a", 1)[0]
 	s.read(everything, &plain.ID)
-	if s.Channel("a").tail.Load().differs {
+	if s.Channel("a").tail.Load().kinds != 0 {
 		t.Error("a tail without changes has some")
 	}
 	change := s.update(false, state.Update{Ops: []state.Op{set("x")}})
 	s.compare()
-	if !s.Channel("a").tail.Load().differs {
+	if s.Channel("a").tail.Load().kinds != changing {
 		t.Error("a tail that a drain extended has no changes")
 	}
 	s.Tick()
 	s.Tick() // drops the tail's messages
-	if s.Channel("a").tail.Load().differs {
+	if s.Channel("a").tail.Load().kinds != 0 {
 		t.Error("a tail without messages has changes")
 	}
 	s.read(everything, &plain.ID)
-	if tl := s.Channel("a").tail.Load(); !tl.differs || tl.last != change.ID {
+	if tl := s.Channel("a").tail.Load(); tl.kinds != changing || tl.last != change.ID {
 		t.Error("a tail to which a page was prepended has no changes")
 	}
 }

@@ -29,6 +29,14 @@ func (c *Channel) message(id int64, data []byte) *dialect.Message {
 	return c.hub.opts.Messages.Message(c.Name, id, data)
 }
 
+// hinted is message for an item of which decoded may be known, see HintMessage.
+func (c *Channel) hinted(id int64, data []byte, decoded state.Message) *dialect.Message {
+	if decoded.Data != nil {
+		return c.enveloped(id, decoded)
+	}
+	return c.message(id, data)
+}
+
 // gap encodes the loss marker id as a gap event. It is a function of its own because its arguments
 // escape to the heap.
 func (c *Channel) gap(id, after, to int64) *dialect.Message {
@@ -48,10 +56,48 @@ type tail struct {
 	last       int64 // the id of the last message, or base when there is none
 	lastMarker int64 // id of the channel's newest loss marker
 	bytes      int32 // of the messages
-	differs    bool  // some messages may differ between subscribers, see dialect.Message.Differs
-	authored   bool  // some messages may have an author
-	excludes   bool  // some messages may exclude a client
+	kinds      kinds // of the messages, and perhaps of earlier ones
 	idle       bool  // no message arrived since the last tick
+}
+
+// kinds is a set of kinds of messages that not all subscribers receive as they are. It is empty if
+// no message differs between subscribers, see dialect.Message.Differs.
+type kinds uint8
+
+const (
+	changing  kinds = 1 << iota // with changes of the state
+	enveloped                   // with an Envelope
+	authored                    // with an author in the bytes
+	excluding                   // not for one of the clients
+)
+
+// kindsOf returns the kinds of a message.
+func kindsOf(m *dialect.Message) (k kinds) {
+	if m.Changes != nil {
+		k |= changing
+	}
+	if e := m.Envelope; e != nil {
+		k |= enveloped
+		if e.By != "" {
+			k |= authored
+		}
+		if e.Exclude != "" {
+			k |= excluding
+		}
+	}
+	return k
+}
+
+// hiddenBy returns the kinds of messages that subscribers with the filter at an index do not
+// receive as they are, besides those that exclude them.
+func hiddenBy(filter uint8) kinds {
+	switch filter {
+	case dataOnly:
+		return authored
+	case withAuthor:
+		return changing
+	}
+	return changing | enveloped
 }
 
 // after returns the messages after cursor. ok is false if the tail does not reach back to cursor,
@@ -77,13 +123,13 @@ func search(messages []*dialect.Message, id int64) (i int, found bool) {
 
 // extend returns t with more appended, shortened at the front to the tail's limits.
 func (t *tail) extend(more []*dialect.Message) *tail {
-	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs, authored: t.authored, excludes: t.excludes}
+	next := &tail{base: t.base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, kinds: t.kinds}
 	next.messages = append(t.messages, more...) // no other tail reads beyond len(t.messages)
 	erases := false
 	for _, m := range more {
 		next.bytes += int32(m.Size())
 		next.last = m.ID
-		next.note(m)
+		next.kinds |= kindsOf(m)
 		if isMarker(m) {
 			next.lastMarker = m.ID
 		}
@@ -108,21 +154,14 @@ func (t *tail) extend(more []*dialect.Message) *tail {
 	return next
 }
 
-// note notes what the tail has to know of a message in it.
-func (t *tail) note(m *dialect.Message) {
-	t.differs = t.differs || m.Differs()
-	t.authored = t.authored || m.Envelope != nil && m.Envelope.Authored != nil
-	t.excludes = t.excludes || m.Envelope != nil && m.Envelope.Exclude != ""
-}
-
 // prepend returns t with the earlier messages added to the front. base is the id before the first
 // of them, and the last of them has the id t.base. ok is false if the result exceeds the tail's
 // limits.
 func (t *tail) prepend(base int64, earlier []*dialect.Message) (next *tail, ok bool) {
-	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, differs: t.differs, authored: t.authored, excludes: t.excludes}
+	next = &tail{base: base, last: t.last, bytes: t.bytes, lastMarker: t.lastMarker, kinds: t.kinds}
 	for _, m := range earlier {
 		next.bytes += int32(m.Size())
-		next.note(m)
+		next.kinds |= kindsOf(m)
 	}
 	next.messages = slices.Concat(earlier, t.messages)
 	next.erase(t.messages) // the page may have been read before an erasure

@@ -68,6 +68,9 @@ func (s *Session) adoptBackendSub(channel string) bool {
 // subscribeDue begins the subscriptions of the backend that are due, when the session is idle: a
 // client that reconnects subscribes by itself with its positions, and these messages come first.
 func (s *Session) subscribeDue() {
+	if s.profile() == nil { // it has neither such subscriptions nor calls that wait
+		return
+	}
 	for s.state == open && !s.busy && s.waiting() == 0 && !s.conn.Backlogged() {
 		b := s.backendSubs()
 		if b == nil || len(b.due) == 0 {

@@ -19,6 +19,7 @@ import (
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
 	"switchboard/internal/dialecttest"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -222,9 +223,9 @@ func (h *harness) publish(ctx context.Context, p session.Publication) (session.P
 		}
 	}
 	a, err := h.queue.AppendChannel(ctx, queue.ChannelPush{
-		Channel: p.Channel, Data: p.Data, Key: p.Key, ExistingOnly: p.ExistingOnly, Update: p.Update,
+		Channel: p.Channel, Data: p.Entry, Key: p.Key, ExistingOnly: p.ExistingOnly, Update: p.Update,
 	})
-	h.hint(p.Channel, a)
+	h.hintMessage(p.Channel, a, p.Message)
 	if h.afterPublish != nil && err == nil {
 		err = h.afterPublish()
 	}
@@ -240,9 +241,11 @@ func (h *harness) stepStates(ctx context.Context, steps []queue.StateStep) []que
 	return outcomes
 }
 
-func (h *harness) hint(channel string, a queue.Appended) {
+func (h *harness) hint(channel string, a queue.Appended) { h.hintMessage(channel, a, state.Message{}) }
+
+func (h *harness) hintMessage(channel string, a queue.Appended, decoded state.Message) {
 	if c := h.hub.Channel(channel); h.hints && c != nil && a.ID > 0 {
-		c.Hint(a.ID, a.Prev, a.Data)
+		c.HintMessage(a.ID, a.Prev, a.Data, decoded)
 	}
 }
 

@@ -105,7 +105,10 @@ type Queue interface {
 // Publication is a client's message to a channel.
 type Publication struct {
 	Channel string
-	Data    []byte // a state.Entry; not used if there is an Update
+	// Message is what is published, and Entry the same as the store keeps it. Its Data may be a part
+	// of Entry. Both are not used if there is an Update.
+	Message state.Message
+	Entry   []byte
 	Key     string // idempotency key in the key space of the channel, "" for none
 	// Durable waits until a replica has the message. If none confirms in time, the error is
 	// queue.ErrNotReplicated and the Published is valid.

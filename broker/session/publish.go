@@ -32,9 +32,10 @@ func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 	if err == nil {
 		err = s.checkSubscribed(req.Channel)
 	}
-	var data []byte
+	message := state.Message{By: s.client, Exclude: s.excludeOf(req)}
+	var entry []byte
 	if err == nil {
-		if data, err = payload.Compact(req.Data, s.m.opts.Limits.payload(rule)); err == nil {
+		if entry, err = encodeMessage(&message, req.Data, s.m.opts.Limits.payload(rule)); err == nil {
 			err = s.takePublish(rule, req.Channel)
 		}
 	}
@@ -49,15 +50,26 @@ func (s *Session) publishMessage(req wire.Request, rule *namespace.Rule) {
 		s.refuse(req.Ref, err)
 		return
 	}
-	message := state.Message{By: s.client, Exclude: s.excludeOf(req), Data: data}
-	p := Publication{Channel: req.Channel, Data: message.Encode(), Key: key, Durable: isDurable(req)}
+	p := Publication{Channel: req.Channel, Message: message, Entry: entry, Key: key, Durable: isDurable(req)}
 	ref, by := req.Ref, s.publisherTo(req.Channel) // the function below must not refer to req, which would move it to the heap
 	callUncharged(s.publishPool(req), s, func() (storeResult, error) {
-		return s.m.publishAs(s.m.storeContext(), by, p, len(data))
+		return s.m.publishAs(s.m.storeContext(), by, p, len(p.Message.Data))
 	}, func(r storeResult, err error) {
 		s.countRefused(r)
 		s.answerPublished(ref, p.Channel, r.Published, err)
 	})
+}
+
+// encodeMessage returns the entry of a message with data that a client has sent, and sets
+// message.Data to a part of it, so that the data is copied once. limit is the most bytes of data.
+func encodeMessage(message *state.Message, data []byte, limit int) (entry []byte, err error) {
+	start := message.EncodeStart(min(len(data), limit))
+	entry, err = payload.AppendChecked(start, data, limit)
+	if err != nil {
+		return nil, err
+	}
+	message.Data = entry[len(start):len(entry):len(entry)]
+	return append(entry, '}'), nil
 }
 
 // excludeOf returns the client that does not receive a publish: the client itself if it wants no

@@ -25,7 +25,7 @@ func readError(bytes int, wait time.Duration) error {
 
 // mayReadFor reports whether the store may be read for a message now. If not, it refuses the
 // message. Messages that only end something, and those that read nothing, are not refused.
-func (s *Session) mayReadFor(req wire.Request) bool {
+func (s *Session) mayReadFor(req *wire.Request) bool {
 	switch req.Type {
 	case wire.TypeSubscribe, wire.TypeHistory, wire.TypeState, wire.TypePresence, wire.TypeHere, wire.TypeRequest:
 	case wire.TypePublish:
@@ -39,7 +39,7 @@ func (s *Session) mayReadFor(req wire.Request) bool {
 		return true
 	}
 	wait := s.m.senders.ReadWait(s.sender())
-	if wait == 0 || s.inMemory(req) {
+	if wait == 0 || s.inMemory(*req) {
 		return true
 	}
 	s.m.opts.Metrics.Refused(readLimit)

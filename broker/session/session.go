@@ -131,7 +131,7 @@ func (s *Session) dispatch(req wire.Request) {
 		s.close(wire.CloseBadRequest, "connect comes first", 0)
 		return
 	}
-	if !s.mayReadFor(req) {
+	if !s.mayReadFor(&req) {
 		return
 	}
 	switch req.Type {

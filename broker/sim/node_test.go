@@ -18,6 +18,7 @@ import (
 	"switchboard/broker/session"
 	"switchboard/broker/snapshot"
 	"switchboard/broker/work"
+	"switchboard/internal/state"
 	"switchboard/registry"
 )
 
@@ -86,7 +87,7 @@ func (w *world) newNode(machine string) *node {
 		Uncertain: n.member.UncertainChannel})
 	n.pusher = delivery.New(delivery.Options{
 		Registry: n.store, Queue: n.store, States: n.store, Self: n.member.ID, Live: n.member.IsLive,
-		Local: n.member.Hint, Remote: n.member.Send, Stored: func(string, time.Duration) {},
+		Local: func(h peer.Hint, _ state.Message) { n.member.Hint(h) }, Remote: n.member.Send, Stored: func(string, time.Duration) {},
 		Epoch: func(string) uint64 { return 0 }, Lost: func() { lost(1) },
 		MissHints: n.member.MissHints,
 	})
@@ -136,7 +137,7 @@ func (n *node) up() bool { return !n.dead && !n.frozen }
 
 // publish does what Broker.publish does.
 func (n *node) publish(ctx context.Context, p session.Publication) (session.Published, error) {
-	r, err := n.pusher.ToChannel(ctx, p.Channel, delivery.Payload{Data: p.Data, Key: p.Key, ExistingOnly: p.ExistingOnly, Update: p.Update})
+	r, err := n.pusher.ToChannel(ctx, p.Channel, delivery.Payload{Message: p.Message, Entry: p.Entry, Key: p.Key, ExistingOnly: p.ExistingOnly, Update: p.Update})
 	return session.Published{ID: r.ID, New: r.New, Numbers: r.Numbers}, err
 }
 

@@ -132,7 +132,7 @@ func newServer(t *testing.T, st *store, id string, bytes int, sweeps bool) *serv
 	isLive := func(server string) bool { return st.servers[server].live.Load() }
 	s.pusher = delivery.New(delivery.Options{
 		Registry: st.registry, Queue: st, States: st, Self: self, Live: isLive,
-		Local: func(h peer.Hint) { st.hint(id, h) }, Remote: st.hint, Stored: func(string, time.Duration) {},
+		Local: func(h peer.Hint, _ state.Message) { st.hint(id, h) }, Remote: st.hint, Stored: func(string, time.Duration) {},
 	})
 	o := Options{Hub: s.hub, Queue: st, Pool: s.pool, Messages: s.maker, Bytes: bytes}
 	if sweeps {

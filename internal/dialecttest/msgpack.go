@@ -51,8 +51,7 @@ func (d MessagePack) Message(channel string, id int64, data []byte) *dialect.Mes
 // Authored implements dialect.Maker.
 func (d MessagePack) Authored(channel string, id int64, data []byte, by string) *dialect.Message {
 	m := d.Message(channel, id, data)
-	shown := d.Part(channel, id, m.Data, &wire.StateEvent{By: by})
-	m.Envelope = &dialect.Envelope{By: by, Authored: shown}
+	m.Envelope = &dialect.Envelope{By: by}
 	return m
 }
 
@@ -74,7 +73,11 @@ func EventOf(m *dialect.Message) wire.Event {
 	if m.Event != nil {
 		return *m.Event
 	}
-	return wire.Event{Type: wire.TypeMessage, Channel: m.Channel, ID: &m.ID, Data: m.Data, StateEvent: m.State}
+	e := wire.Event{Type: wire.TypeMessage, Channel: m.Channel, ID: &m.ID, Data: m.Data, StateEvent: m.State}
+	if m.Envelope != nil && m.Envelope.By != "" {
+		e.StateEvent = &wire.StateEvent{By: m.Envelope.By}
+	}
+	return e
 }
 
 // codec implements dialect.Codec for one connection.

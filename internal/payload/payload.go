@@ -5,6 +5,7 @@ package payload
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 
 	"switchboard/internal/wire"
@@ -38,7 +39,10 @@ func CheckText(raw []byte) error {
 // Compact checks a payload that a client or a backend has sent, and returns a copy without white
 // space between tokens: a line break would end a line of raw TCP too early. limit is the most bytes
 // of data, before white space is removed.
-func Compact(data []byte, limit int) ([]byte, error) {
+func Compact(data []byte, limit int) ([]byte, error) { return AppendChecked(nil, data, limit) }
+
+// AppendChecked appends to dst what Compact returns.
+func AppendChecked(dst, data []byte, limit int) ([]byte, error) {
 	switch {
 	case len(data) == 0:
 		return nil, wire.Errorf(wire.BadRequest, "data: missing")
@@ -48,22 +52,21 @@ func Compact(data []byte, limit int) ([]byte, error) {
 	s := NewScanner(data)
 	if value, compact, ok := s.Value(); ok && len(value) == len(data) {
 		if compact {
-			return bytes.Clone(data), nil
+			return append(dst, data...), nil
 		}
-		return AppendCompact(make([]byte, 0, len(data)), data), nil
+		return AppendCompact(slices.Grow(dst, len(data)), data), nil
 	}
-	return compactSlowly(data)
+	return appendSlowly(dst, data)
 }
 
-// compactSlowly does the same as Compact with encoding/json, which also accepts white space around
-// the value. Its errors say what is wrong.
-func compactSlowly(data []byte) ([]byte, error) {
+// appendSlowly does the same as AppendChecked with encoding/json, which also accepts white space
+// around the value. Its errors say what is wrong.
+func appendSlowly(dst, data []byte) ([]byte, error) {
 	if err := CheckText(data); err != nil {
 		return nil, err
 	}
-	var buf bytes.Buffer
-	buf.Grow(len(data))
-	if json.Compact(&buf, data) != nil { // its error has no position
+	buf := bytes.NewBuffer(slices.Grow(dst, len(data)))
+	if json.Compact(buf, data) != nil { // its error has no position
 		return nil, wire.JSONError(json.Unmarshal(data, new(json.RawMessage)))
 	}
 	return buf.Bytes(), nil

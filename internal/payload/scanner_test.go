@@ -32,19 +32,19 @@ func FuzzScanner(f *testing.F) {
 
 // checkValue checks that Value reads each valid value, and knows whether it is compact.
 func checkValue(t *testing.T, text []byte) {
-	if slow, err := compactSlowly(text); IsCompact(text) != (err == nil && bytes.Equal(slow, text)) {
+	if slow, err := appendSlowly(nil, text); IsCompact(text) != (err == nil && bytes.Equal(slow, text)) {
 		t.Fatalf("%q is compact: %v", text, IsCompact(text))
 	}
 	s := NewScanner(text)
 	value, compact, ok := s.Value()
 	if !ok {
-		if _, err := compactSlowly(text); err == nil {
+		if _, err := appendSlowly(nil, text); err == nil {
 			t.Fatalf("Value does not read %q", text)
 		}
 		return
 	}
 	left := text[len(text)-s.Left():]
-	want, err := compactSlowly(value)
+	want, err := appendSlowly(nil, value)
 	switch {
 	case err != nil:
 		t.Fatalf("Value reads %q from %q, but: %v", value, text, err)
@@ -53,7 +53,7 @@ func checkValue(t *testing.T, text []byte) {
 	case s.End() != (len(bytes.TrimLeft(left, " \t\r\n")) == 0):
 		t.Fatalf("the end of %q is %v", left, s.End())
 	}
-	if _, err := compactSlowly(text); err == nil && !s.End() {
+	if _, err := appendSlowly(nil, text); err == nil && !s.End() {
 		t.Fatalf("Value reads only %q from %q", value, text)
 	}
 }
@@ -70,7 +70,7 @@ func checkText(t *testing.T, text []byte) {
 		if err := json.Unmarshal(consumed(&s, text), &want); err != nil || string(got) != want || CheckText(got) != nil {
 			t.Fatalf("%q of %q, want %q, %v", got, text, want, err)
 		}
-	} else if _, err := compactSlowly(text); err == nil && json.Unmarshal(text, &want) == nil && !bytes.ContainsAny(text, "\\n") {
+	} else if _, err := appendSlowly(nil, text); err == nil && json.Unmarshal(text, &want) == nil && !bytes.ContainsAny(text, "\\n") {
 		t.Fatalf("%q was not read", text)
 	}
 }

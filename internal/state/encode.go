@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -90,17 +91,33 @@ func (e *Entry) appendPlain(dst []byte) []byte {
 // Encode returns the message as data of a message, exactly as Entry.Encode does. m.Data is compact
 // JSON: unlike Entry.Encode, it does not check the data again.
 func (m Message) Encode() []byte {
-	if !payload.IsPlain(m.By) || !payload.IsPlain(m.Exclude) {
-		return (&Entry{By: m.By, Exclude: m.Exclude, Data: m.Data}).Encode()
-	}
-	dst := append(make([]byte, 0, len(`~{"by":"","exclude":"","data":}`)+len(m.By)+len(m.Exclude)+len(m.Data)), EntryMark, '{')
+	return append(append(m.EncodeStart(len(m.Data)), m.Data...), '}')
+}
+
+// EncodeStart returns the first part of what Encode returns, with room for n bytes of data and for
+// the brace that follows it.
+func (m Message) EncodeStart(n int) []byte {
+	dst := make([]byte, 0, len(`~{"by":"","exclude":"","data":}`)+len(m.By)+len(m.Exclude)+n)
+	dst = append(dst, EntryMark, '{')
 	if m.By != "" {
-		dst = appendText(appendKey(dst, "by"), m.By)
+		dst = append(appendAnyText(append(dst, `"by":`...), m.By), ',')
 	}
 	if m.Exclude != "" {
-		dst = appendText(appendKey(dst, "exclude"), m.Exclude)
+		dst = append(appendAnyText(append(dst, `"exclude":`...), m.Exclude), ',')
 	}
-	return append(append(appendKey(dst, "data"), m.Data...), '}')
+	return append(dst, `"data":`...)
+}
+
+// appendAnyText appends any string as a JSON string.
+func appendAnyText(dst []byte, s string) []byte {
+	if payload.IsPlain(s) {
+		return appendText(dst, s)
+	}
+	out := bytes.NewBuffer(dst)
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(s) // a string has a JSON form
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
 // size is about the length of the JSON of e.

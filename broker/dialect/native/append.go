@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
-	"unicode/utf8"
 
 	"switchboard/internal/payload"
 	"switchboard/internal/state"
@@ -151,10 +150,8 @@ func appendField(b []byte, key, value string) []byte {
 
 // appendText appends any string as a JSON string.
 func appendText(b []byte, s string) []byte {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == 0x7f {
-			return appendEscaped(b, s)
-		}
+	if !payload.IsPlain(s) {
+		return appendEscaped(b, s)
 	}
 	b = append(b, '"')
 	b = append(b, s...)

@@ -140,7 +140,7 @@ func TestAuthored(t *testing.T) {
 				shown := m.Shown(state.Filter{By: true}, d)
 				part := d.Part(channel, 7, []byte(data), &wire.StateEvent{By: by})
 				size := m.Size()
-				if got := shown.Bytes(&lineForm); !bytes.Equal(got, part.Bytes(&lineForm)) || string(shown.Data) != data || shown.State.By != by {
+				if got := shown.Bytes(&lineForm); !bytes.Equal(got, part.Bytes(&lineForm)) || string(shown.Data) != data || shown.Envelope.By != by {
 					t.Errorf("with the author: %.200s, data %.80s", got, shown.Data)
 				}
 				plain := d.Message(channel, 7, []byte(data))
@@ -150,8 +150,8 @@ func TestAuthored(t *testing.T) {
 						t.Errorf("without the author: %.200s, data %.80s", got, m.Data)
 					}
 				}
-				if m.Size() != size || size < shown.Size()+plain.Size() || m.WriteSize() < len(plain.Bytes(&socketForm)) {
-					t.Errorf("size %d, then %d, to write %d; want at least %d + %d", size, m.Size(), m.WriteSize(), shown.Size(), plain.Size())
+				if with := len(part.Bytes(&lineForm)); m.Size() != size || size < with+plain.Size() || m.WriteSize() < len(part.Bytes(&socketForm)) {
+					t.Errorf("size %d, then %d, to write %d; want at least %d + %d", size, m.Size(), m.WriteSize(), with, plain.Size())
 				}
 			}
 		}
