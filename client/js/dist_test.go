@@ -22,6 +22,7 @@ func TestDist(t *testing.T) {
 		t.Fatalf("build: %v\n%s\nif packages are missing: make install-test-tools", err, out)
 	}
 	want, got := readFiles(t, fresh), readFiles(t, "dist")
+	compareSurface(t, want)
 	for name, text := range want {
 		if !declaration.MatchString(name) && !bytes.Equal(got[name], text) {
 			t.Errorf("dist/%s differs from its source: run `make js`", name)

@@ -15,6 +15,8 @@
 //   - x-go of a schema, and x-go-query of an operation, have the names of the types for it, with
 //     their options. Without a package, a type is in client/backend.
 //   - x-go-type and x-go-name of a member replace its type and its name.
+//   - x-ts and x-ts-type are the same for the JavaScript client: the methods of its class Kit, and
+//     the types of its modules kit and, without a module, server.
 //
 // The options of a type are
 //
@@ -25,12 +27,14 @@
 //	zeros     true: it is encoded with members that are zero
 //	text      its text, instead of the description
 //	known     true: another schema has the same type
+//	open      true: it may have further members
 //
 // Texts come from summary and description. A method's is a verb in the third person and a type's a
 // noun, so that both continue the name.
 package apigen
 
 //go:generate go test switchboard/internal/apigen -run TestCurrent -update
+//go:generate go test switchboard/client/js -run TestGenerated -update
 
 // Files returns the generated files by their path in the repository.
 func Files() (map[string][]byte, error) {

@@ -115,15 +115,12 @@ func (t *goTypes) field(typ *namedType, m member, renamed map[string]string) str
 	case len(body) <= 64 && !strings.Contains(body, ". "):
 		return fmt.Sprintf("\t%s %s%s // %s\n", name, goes, tag, lowerFirst(body))
 	}
-	if !strings.HasPrefix(m.text, "`") {
-		text = upperFirst(text)
-	}
 	return comment("\t", text) + fmt.Sprintf("\t%s %s%s\n", name, goes, tag)
 }
 
 // goText returns the text of a member, for the comment of its field.
 func goText(m member, renamed map[string]string) string {
-	text := strings.TrimPrefix(unquote(m.text, renamed), "true: ")
+	text := unquote(sentence(m.text), renamed)
 	for _, absent := range []string{"0 or absent: ", "Absent: ", "Absent or 0: "} {
 		text = strings.Replace(text, absent, "Zero means ", 1)
 	}

@@ -33,7 +33,7 @@ var signaturePattern = regexp.MustCompile(`^(?:(\w+)\.)?(\w+)(<[^>]*>)?\((.*)\)\
 // names in the path come first, and are not in it. An argument is
 //
 //   - body T, the body, and name=body T with another name; query T, all parameters of the query;
-//     page, those of a page
+//     page, those of a page; with -name in the place of T, a member is left out
 //   - version, the version of a condition
 //   - options T..., the body, which is optional
 //   - ttl, a duration, which is sent as ttl_ms

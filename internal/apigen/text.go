@@ -74,8 +74,19 @@ func lowerFirst(text string) string {
 	return string(unicode.ToLower(first)) + text[size:]
 }
 
+// sentence returns the text of a member, which begins with "true: " if it is about that value.
+func sentence(text string) string {
+	if rest, found := strings.CutPrefix(text, "true: "); found {
+		return upperFirst(rest)
+	}
+	return text
+}
+
 // upperFirst returns a text that begins a sentence.
 func upperFirst(text string) string {
+	if text == "" {
+		return ""
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
 }

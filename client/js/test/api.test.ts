@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
-import { Accounts, type Account } from "../src/kit/accounts.js";
+import { Accounts } from "../src/kit/accounts.js";
+import type { Account } from "../src/kit/types.gen.js";
 import { SignedOutError } from "../src/errors.js";
 import { Backend } from "../src/server/index.js";
 import { stopClock, tick } from "./fake.js";

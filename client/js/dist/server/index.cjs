@@ -169,170 +169,247 @@ var Backoff = class {
   }
 };
 
-// src/server/kit.ts
+// src/server/arguments.ts
+function membersOf(time = {}) {
+  return typeof time === "number" ? { ttl: time } : time;
+}
+function path(parts, ...names) {
+  return String.raw({ raw: parts }, ...names.map(encodeURIComponent));
+}
+
+// src/server/kit.gen.ts
 var Kit = class {
   constructor(backend) {
     this.backend = backend;
   }
-  // Rooms.
+  /**
+   * Creates a room. A repeated `key` returns the same room, while it exists. The answer of a
+   * private room has its `code`.
+   */
   createRoom(room) {
-    return this.post("/v1/rooms", room);
+    return this.backend.call("POST", "/v1/rooms", { body: room });
   }
-  room(room) {
-    return this.get(path`/v1/rooms/${room}`);
-  }
-  /** Up to 100 rooms, without those that do not exist. */
-  queryRooms(rooms) {
-    return this.post("/v1/rooms/query", { rooms });
-  }
+  /**
+   * Lists rooms. A page may be short, or empty, and have a `cursor`. Repeat the call with it until
+   * there is none. A room is listed within about a second.
+   */
   rooms(query = {}) {
-    return this.get("/v1/rooms", query);
+    return this.backend.call("GET", "/v1/rooms", { query });
   }
-  /** The number of rooms: see docs/rooms.md for the combinations that are counted. */
+  /**
+   * Counts rooms. Counted by owner; by region; by region, mode and status, also with visibility; or
+   * by any of mode, status and visibility. Other combinations are refused.
+   */
   countRooms(query = {}) {
-    return this.get("/v1/room-count", query);
+    return this.backend.call("GET", "/v1/room-count", { query });
   }
-  /** A page of the rooms that a user is in. */
+  /**
+   * Reads up to 100 rooms from their channels. Rooms that do not exist are missing in the answer.
+   */
+  queryRooms(rooms) {
+    return this.backend.call("POST", "/v1/rooms/query", { body: { rooms } });
+  }
+  /**
+   * Joins an open public room of a mode, or a new one. Chooses the oldest room that waits and has a
+   * place. Calls at the same time get different places. Without `client`, the place is reserved
+   * until a client joins, and the user owns a new room. A repeated call may take a place in another
+   * room.
+   */
+  quickJoin(join) {
+    return this.backend.call("POST", "/v1/rooms/quick", { body: join });
+  }
+  /**
+   * Lists the rooms that a user is in. The cards are those of the list. The place of the user is
+   * read from each channel, so a room that the user has left is not in the page.
+   */
   roomsOf(user, page = {}) {
-    return this.get(path`/v1/users/${user}/rooms`, page);
+    return this.backend.call("GET", path`/v1/users/${user}/rooms`, { query: page });
   }
+  /** Reads a room. */
+  room(room) {
+    return this.backend.call("GET", path`/v1/rooms/${room}`);
+  }
+  /**
+   * Changes the document of a room. Members that are absent stay. Mode, visibility and capacity do
+   * not change.
+   */
   patchRoom(room, patch) {
     return this.backend.call("PATCH", path`/v1/rooms/${room}`, { body: patch });
   }
+  /** Ends a room and the subscriptions of its members. Without a room, nothing happens. */
   deleteRoom(room, condition) {
     return this.backend.call("DELETE", path`/v1/rooms/${room}`, { headers: headersOf(condition) });
   }
-  /** Reserves places for all of the users, or for none. */
+  /**
+   * Takes places for several users, all or none. A join keeps the number, and needs neither code
+   * nor an unlocked room. Users that are members keep their number.
+   */
   reserve(room, users, time) {
-    return this.post(path`/v1/rooms/${room}/reserve`, { users, ...membersOf(time) });
+    return this.backend.call("POST", path`/v1/rooms/${room}/reserve`, { body: { users, ...membersOf(time) } });
   }
   /**
-   * Makes a user a member, on a client that is connected; without a client, it reserves the place.
+   * Joins a room for a connected client, or reserves a place for a user. A private room needs no
+   * code. Without `client`, the place is reserved until a client joins.
    */
   joinRoom(room, join) {
-    return this.post(path`/v1/rooms/${room}/join`, join);
+    return this.backend.call("POST", path`/v1/rooms/${room}/join`, { body: join });
+  }
+  /** Ends the membership of a user on all devices. */
+  leaveRoom(room, user) {
+    return this.backend.call("POST", path`/v1/rooms/${room}/leave`, { body: { user } });
   }
   /**
-   * Makes a user a member of an open public room of the mode, or of a new one, on a client that is
-   * connected; without a client, it reserves the place.
+   * Ends the membership with a number. The user may not join again for a time, unless you join or
+   * reserve for it.
    */
-  quickJoin(join) {
-    return this.post("/v1/rooms/quick", join);
-  }
-  leaveRoom(room, user) {
-    return this.post(path`/v1/rooms/${room}/leave`, { user });
-  }
-  /** Removes player `n`. It may join again after `time`, a minute if it is absent. */
   kick(room, n, time) {
-    return this.post(path`/v1/rooms/${room}/kick`, { n, ...membersOf(time) });
+    return this.backend.call("POST", path`/v1/rooms/${room}/kick`, { body: { n, ...membersOf(time) } });
   }
-  /** Operates a room: "lock", "start" or "finish". */
+  /** Operates a room: `lock`, `start` or `finish`. */
   operateRoom(room, operation, body = {}) {
-    return this.post(path`/v1/rooms/${room}/${operation}`, body);
+    return this.backend.call("POST", path`/v1/rooms/${room}/${operation}`, { body });
   }
-  // Holds.
+  /**
+   * Lists resources in the order of their names. A new resource is listed within about a second.
+   * The numbers are as of now.
+   */
+  resources(page = {}) {
+    return this.backend.call("GET", "/v1/holds", { query: page });
+  }
+  /** Reads up to 100 resources. */
+  queryResources(resources) {
+    return this.backend.call("POST", "/v1/holds/query", { body: { resources } });
+  }
+  /**
+   * Creates or changes a resource, and imports holds and sales. An import over an existing resource
+   * needs its version in `If-Match`.
+   */
   putResource(resource, settings, condition) {
     return this.backend.call("PUT", path`/v1/holds/${resource}`, { body: settings, headers: headersOf(condition) });
   }
+  /** Reads a resource with the numbers of its places. */
   resource(resource) {
-    return this.get(path`/v1/holds/${resource}`);
+    return this.backend.call("GET", path`/v1/holds/${resource}`);
   }
-  resources(page = {}) {
-    return this.get("/v1/holds", page);
-  }
-  /** Up to 100 resources; null for one that does not exist. */
-  queryResources(resources) {
-    return this.post("/v1/holds/query", { resources });
-  }
+  /** Removes a resource with all holds and sales. Without a resource, nothing happens. */
   deleteResource(resource, condition) {
     return this.backend.call("DELETE", path`/v1/holds/${resource}`, { headers: headersOf(condition) });
   }
+  /**
+   * Holds all of the places, or none. A repeated call with the same `id`, or with the same `key` of
+   * the user, returns the same hold.
+   */
   hold(resource, hold) {
-    return this.post(path`/v1/holds/${resource}/holds`, hold);
+    return this.backend.call("POST", path`/v1/holds/${resource}/holds`, { body: hold });
   }
+  /** Sells places without a hold. */
   sell(resource, sale) {
-    return this.post(path`/v1/holds/${resource}/sales`, sale);
+    return this.backend.call("POST", path`/v1/holds/${resource}/sales`, { body: sale });
   }
+  /** Reads a hold or a sale, also for a day after its end. */
   held(resource, id) {
-    return this.get(path`/v1/holds/${resource}/holds/${id}`);
+    return this.backend.call("GET", path`/v1/holds/${resource}/holds/${id}`);
   }
-  /** "confirm" turns a hold into a sale. A second call changes nothing. */
+  /** `confirm` turns a hold into a sale. A second call changes nothing. */
   operateHold(resource, id, operation, options = {}) {
-    return this.post(path`/v1/holds/${resource}/holds/${id}/${operation}`, options);
+    return this.backend.call("POST", path`/v1/holds/${resource}/holds/${id}/${operation}`, { body: options });
   }
+  /**
+   * Lists the holds and sales of a user, the newest first. Those that ended lately are among them.
+   */
   holdsOf(resource, user) {
-    return this.get(path`/v1/holds/${resource}/users/${user}`);
+    return this.backend.call("GET", path`/v1/holds/${resource}/users/${user}`);
   }
-  // Boards.
-  submit(board, score) {
-    return this.post(path`/v1/boards/${board}/scores`, score);
-  }
-  removePlayer(board, player, season = {}) {
-    return this.backend.call("DELETE", path`/v1/boards/${board}/players/${player}`, { query: { ...season } });
-  }
-  /** A page of the boards that have a player, in the order of their names. */
+  /**
+   * Lists boards in the order of their names. The boards that have a player, in the current season
+   * or in one that is kept. A new board is listed within about a second. The numbers are as of now.
+   */
   boards(page = {}) {
-    return this.get("/v1/boards", page);
+    return this.backend.call("GET", "/v1/boards", { query: page });
   }
+  /**
+   * Submits a score. With a `key`, a submission counts once. A repeat answers with the first result
+   * and `repeated`.
+   */
+  submit(board, score) {
+    return this.backend.call("POST", path`/v1/boards/${board}/scores`, { body: score });
+  }
+  /** Reads entries of a board by rank. */
   board(board, query = {}) {
-    return this.get(path`/v1/boards/${board}`, query);
+    return this.backend.call("GET", path`/v1/boards/${board}`, { query });
   }
-  around(board, player, query = {}) {
-    return this.get(path`/v1/boards/${board}/players/${player}/around`, query);
-  }
+  /** Reads the place of a player. */
   rank(board, player, season = {}) {
-    return this.get(path`/v1/boards/${board}/players/${player}`, season);
+    return this.backend.call("GET", path`/v1/boards/${board}/players/${player}`, { query: season });
   }
-  // Accounts, with a key of scope admin, and sessions.
+  /** Removes a player from a board. Removing an absent player changes nothing. */
+  removePlayer(board, player, season = {}) {
+    return this.backend.call("DELETE", path`/v1/boards/${board}/players/${player}`, { query: season });
+  }
+  /** Reads a player and the neighbors on each side. */
+  around(board, player, query = {}) {
+    return this.backend.call("GET", path`/v1/boards/${board}/players/${player}/around`, { query });
+  }
+  /** Lists accounts, the newest first. The list may be some seconds old. */
   accounts(query = {}) {
-    return this.get("/v1/accounts", query);
+    return this.backend.call("GET", "/v1/accounts", { query });
   }
-  account(account) {
-    return this.get(path`/v1/accounts/${account}`);
-  }
+  /** Finds the account with a name. */
   accountByName(name) {
-    return this.get("/v1/accounts", { name });
+    return this.backend.call("GET", "/v1/accounts", { query: { name } });
   }
-  /** The last 100 events of an account, the newest first. */
-  accountHistory(account) {
-    return this.get(path`/v1/accounts/${account}/history`);
+  /** Reads an account. */
+  account(account) {
+    return this.backend.call("GET", path`/v1/accounts/${account}`);
   }
-  /** Changes the name; conflict if another account has it, or if the version is another one. */
+  /** Gives an account another name. */
   renameAccount(account, name, condition) {
-    return this.backend.call("PATCH", path`/v1/accounts/${account}`, { body: { name }, headers: headersOf(condition) });
+    return this.backend.call("PATCH", path`/v1/accounts/${account}`, { headers: headersOf(condition), body: { name } });
   }
-  /** Replaces the password, and ends all logins and connections. */
+  /** Reads the last 100 events of an account, the newest first. */
+  accountHistory(account) {
+    return this.backend.call("GET", path`/v1/accounts/${account}/history`);
+  }
+  /** Replaces the password of an account. All logins and connections end. */
   setAccountPassword(account, password) {
-    return this.post(path`/v1/accounts/${account}/password`, { password });
+    return this.backend.call("POST", path`/v1/accounts/${account}/password`, { body: { password } });
   }
+  /**
+   * Locks or unlocks an account, marks it as deleted, or restores it. Without an open account, all
+   * logins and connections end.
+   */
   operateAccount(account, operation) {
-    return this.post(path`/v1/accounts/${account}/${operation}`);
+    return this.backend.call("POST", path`/v1/accounts/${account}/${operation}`);
   }
+  /** Reads the document of a user. */
   session(user) {
-    return this.get(path`/v1/sessions/${user}`);
+    return this.backend.call("GET", path`/v1/sessions/${user}`);
   }
-  /** Puts a document that ends after `time`, one hour if it is absent. */
+  /** Stores the document of a user for a time. */
   putSession(user, data, time, condition) {
     return this.backend.call("PUT", path`/v1/sessions/${user}`, {
       body: data,
-      query: { ...membersOf(time) },
-      headers: headersOf(condition)
+      headers: headersOf(condition),
+      query: { ...membersOf(time) }
     });
   }
+  /** Removes the document of a user. Without a document, nothing happens. */
   deleteSession(user, condition) {
     return this.backend.call("DELETE", path`/v1/sessions/${user}`, { headers: headersOf(condition) });
   }
-  // Avatars and scenes.
-  /** A repeated call with the same `key` returns the same avatar. */
+  /** Creates an avatar. It is in no scene. A repeated `key` returns the same one. */
   createAvatar(avatar) {
-    return this.post("/v1/avatars", avatar);
+    return this.backend.call("POST", "/v1/avatars", { body: avatar });
   }
+  /** Lists the avatars of a user, the oldest first. */
   avatars(query) {
-    return this.get("/v1/avatars", query);
+    return this.backend.call("GET", "/v1/avatars", { query });
   }
+  /** Reads an avatar. */
   avatar(avatar) {
-    return this.get(path`/v1/avatars/${avatar}`);
+    return this.backend.call("GET", path`/v1/avatars/${avatar}`);
   }
+  /** Changes an avatar. Members that are absent stay. */
   patchAvatar(avatar, patch) {
     return this.backend.call("PATCH", path`/v1/avatars/${avatar}`, { body: patch });
   }
@@ -340,28 +417,34 @@ var Kit = class {
   deleteAvatar(avatar, condition) {
     return this.backend.call("DELETE", path`/v1/avatars/${avatar}`, { headers: headersOf(condition) });
   }
-  /** Moves an avatar to a scene. With `from`, only from there; "" is no scene. */
+  /** Moves an avatar to a scene. Nothing changes if it is there. */
   placeAvatar(avatar, scene, from) {
     return this.backend.call("PUT", path`/v1/avatars/${avatar}/scene`, { body: { scene, from } });
   }
+  /** Takes an avatar out of its scene. */
   takeAvatar(avatar) {
     return this.backend.call("DELETE", path`/v1/avatars/${avatar}/scene`);
   }
-  /** A repeated call with the same `key` returns the same scene. */
+  /**
+   * Creates a scene. The name of a scene is unique in its world. A repeated `key` returns the same
+   * one.
+   */
   createScene(scene) {
-    return this.post("/v1/scenes", scene);
+    return this.backend.call("POST", "/v1/scenes", { body: scene });
   }
-  /** A page of the scenes of a world, or of all worlds, without those that are deleted. */
+  /** Lists the scenes of a world, or of all worlds, without those that are deleted. */
   scenes(query = {}) {
-    return this.get("/v1/scenes", query);
+    return this.backend.call("GET", "/v1/scenes", { query });
   }
-  /** The scene of a world with a name. */
+  /** Finds the scene of a world with a name. */
   sceneByName(world, name) {
-    return this.get("/v1/scenes", { world, name });
+    return this.backend.call("GET", "/v1/scenes", { query: { world, name } });
   }
+  /** Reads a scene with its avatars. */
   scene(scene) {
-    return this.get(path`/v1/scenes/${scene}`);
+    return this.backend.call("GET", path`/v1/scenes/${scene}`);
   }
+  /** Changes a scene. Members that are absent stay. */
   patchScene(scene, patch) {
     return this.backend.call("PATCH", path`/v1/scenes/${scene}`, { body: patch });
   }
@@ -369,19 +452,7 @@ var Kit = class {
   deleteScene(scene, condition) {
     return this.backend.call("DELETE", path`/v1/scenes/${scene}`, { headers: headersOf(condition) });
   }
-  get(to, query = {}) {
-    return this.backend.call("GET", to, { query });
-  }
-  post(to, body) {
-    return this.backend.call("POST", to, { body });
-  }
 };
-function path(parts, ...names) {
-  return String.raw({ raw: parts }, ...names.map(encodeURIComponent));
-}
-function membersOf(time = {}) {
-  return typeof time === "number" ? { ttl: time } : time;
-}
 
 // src/server/repeats.ts
 var repeats = [

@@ -1,29 +1,7 @@
 import { Api, headersOf, type ApiOptions } from "../api.js";
 import { SignedOutError, type SwitchboardError } from "../errors.js";
 import { Scram } from "./scram.js";
-
-export interface Account {
-  /** The user of its tokens. It never changes. */
-  id: string;
-  /** Absent for a guest. */
-  name?: string;
-  nickname?: string;
-  state: "open" | "locked" | "deleted";
-  created: number;
-  login?: { at: number; address?: string };
-  /** It changes with the name, the nickname and the state, and not with a login. */
-  version: number;
-}
-
-/** The answer to a login. Keep `renewal` where only your application can read it. */
-export interface LoginAnswer {
-  account: Account;
-  token: string;
-  /** In seconds. */
-  expires_in: number;
-  renewal: string;
-  renewal_expires_in: number;
-}
+import type { Account, LoginAnswer } from "./types.gen.js";
 
 export interface Credentials {
   name: string;

@@ -1,58 +1,6 @@
 import type { Switchboard } from "../index.js";
+import type { BoardEntry, BoardPage, BoardResult, BoardView, Standing } from "./types.gen.js";
 import { View } from "./view.js";
-
-export interface BoardEntry {
-  rank: number;
-  player: string;
-  score: number;
-}
-
-export interface BoardView {
-  board: string;
-  season?: string;
-  /** The end of the season, in ms since 1970. */
-  ends?: number;
-  /** The number of players. */
-  count: number;
-  entries: BoardEntry[];
-}
-
-/** The entries of a board by rank. */
-export interface BoardPage extends BoardView {
-  /** The cursor of the next page. The last page has none. */
-  cursor?: string;
-}
-
-/** A board in the list of boards. */
-export interface BoardCard {
-  board: string;
-  order: "asc" | "desc";
-  mode: "best" | "set" | "add";
-  season?: string;
-  /** The end of the season, in ms since 1970. */
-  ends?: number;
-  /** The number of players in the season. */
-  count: number;
-  first?: BoardEntry;
-}
-
-export interface Standing extends BoardEntry {
-  board: string;
-  season?: string;
-  count: number;
-}
-
-/** The result of a submission. A score of null means that the player has none. */
-export interface BoardResult {
-  board: string;
-  season?: string;
-  player: string;
-  score: number | null;
-  previous: number | null;
-  rank?: number;
-  count: number;
-  repeated?: boolean;
-}
 
 /** Absent: the current season; "previous", or an id. */
 export interface SeasonOption {

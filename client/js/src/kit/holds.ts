@@ -1,47 +1,6 @@
-import type { Json, Switchboard } from "../index.js";
+import type { Switchboard } from "../index.js";
+import type { Hold, HoldRequest, Resource } from "./types.gen.js";
 import { View } from "./view.js";
-
-/** A hold or a sale. Times are in ms since 1970. */
-export interface Hold {
-  id: string;
-  resource: string;
-  user?: string;
-  seats: string[];
-  state: "held" | "sold" | "released" | "expired";
-  created: number;
-  /** The end of a hold, and the latest end that renewals can reach. */
-  until?: number;
-  last?: number;
-  sold?: number;
-  ended?: number;
-}
-
-export interface Resource {
-  resource: string;
-  version: number;
-  capacity: number;
-  /** Names, and ranges such as A1..A20. None if it has units. */
-  seats?: string[];
-  hold_ms: number;
-  max_life_ms: number;
-  per_user: number;
-  ends?: number;
-  data?: Json;
-  sold: number;
-  held: number;
-  free: number;
-}
-
-export interface HoldRequest {
-  /** Choose one that others cannot guess. Repeat a call with it if the outcome is unknown. */
-  id?: string;
-  /** Identifies the call instead of `id`, which the broker makes from it and the user. */
-  key?: string;
-  seats?: string[];
-  count?: number;
-  hold_ms?: number;
-  durable?: boolean;
-}
 
 /** Holds: see docs/holds.md. Your backend confirms them. */
 export class Holds {

@@ -1,42 +1,6 @@
 import type { Json, JsonInput, Switchboard } from "../index.js";
+import type { Avatar, Placed, SceneInfo } from "./types.gen.js";
 import { View } from "./view.js";
-
-/** An avatar of an account. Times are in ms since 1970. */
-export interface Avatar {
-  id: string;
-  user: string;
-  name: string;
-  figure?: string;
-  status: "open" | "deleted";
-  /** The scene that it is in. */
-  scene?: string;
-  data?: Json;
-  created: number;
-  version: number;
-}
-
-export interface SceneInfo {
-  id: string;
-  world: string;
-  name: string;
-  status: "open" | "closed";
-  time?: string;
-  data?: Json;
-  created: number;
-  version: number;
-  /** The number of avatars, online or offline. */
-  count: number;
-}
-
-/** An avatar in a scene. */
-export interface Placed {
-  avatar: string;
-  name: string;
-  figure?: string;
-  online: boolean;
-  /** What its player has written. */
-  fields: Record<string, Json>;
-}
 
 /** Avatars and scenes: see docs/scenes.md. The client needs a user. */
 export class Scenes {

@@ -2,35 +2,32 @@ import { Api, type ApiOptions, type Call } from "../api.js";
 import { Backoff } from "../backoff.js";
 import type { SwitchboardError } from "../errors.js";
 import type { Json, JsonInput } from "../wire.js";
+import type { RevokeOptions, Rights } from "./answers.js";
+import { Kit } from "./kit.gen.js";
+import type { Push, PushAnswer, PushError } from "./push.js";
+import { repeats } from "./repeats.js";
 import type {
   ChannelInfo,
+  CheckQuery,
   ClientInfo,
-  FieldPage,
+  DeadLetter,
   Erase,
   Erased,
+  FieldPage,
+  HealthReport,
   HistoryPage,
   PresencePage,
+  QueuePage,
   Revoked,
-  RevokeOptions,
+  SelfInfo,
   ServerInfo,
+  ServerStats,
   StoredFields,
   SubscriptionsChanged,
   UserBudget,
   UserInfo,
-} from "./answers.js";
-import { Kit } from "./kit.js";
-import type {
-  CheckQuery,
-  DeadLetter,
-  HealthReport,
-  QueuePage,
-  Rights,
-  SelfInfo,
-  ServerStats,
   WebhooksInfo,
-} from "./operator.js";
-import type { Push, PushAnswer, PushError } from "./push.js";
-import { repeats } from "./repeats.js";
+} from "./types.gen.js";
 
 export interface BackendOptions extends ApiOptions {
   /** For how long a call that is safe to repeat is repeated, in ms. Absent: 10,000. */

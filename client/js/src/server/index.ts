@@ -3,42 +3,43 @@
  */
 export { Backend } from "./backend.js";
 export type { BackendOptions, CallOptions } from "./backend.js";
+export type { RevokeOptions, Rights, Scope } from "./answers.js";
 export type {
+  AccountEvent,
+  Allowed,
   ChannelInfo,
+  CheckQuery,
   ClientInfo,
+  DeadLetter,
+  Duration,
   Erase,
   Erased,
   FieldPage,
+  Finding,
+  HealthReport,
   HistoryPage,
   PresencePage,
+  QueuePage,
+  ResourceSettings,
   Revoked,
-  RevokeOptions,
+  RoomMember,
+  RoomPlace,
+  RoomRecord,
+  SelfInfo,
   ServerInfo,
+  ServerStats,
   StoredFields,
   StoredMessage,
   SubscriptionsChanged,
   UserBudget,
-  UserInfo,
   UserClient,
-} from "./answers.js";
-export type {
-  Allowed,
-  CheckQuery,
-  DeadLetter,
-  Duration,
-  Finding,
-  HealthReport,
-  QueuePage,
-  Rights,
-  Scope,
-  SelfInfo,
-  ServerStats,
+  UserInfo,
   WebhooksInfo,
-} from "./operator.js";
+} from "./types.gen.js";
 export { ApiError } from "../api.js";
 export { SwitchboardError } from "../errors.js";
-export { Kit } from "./kit.js";
-export type { AccountEvent, AvatarRecord, HeldResource, ResourceSettings, RoomPlace, RoomRecord } from "./kit.js";
+export { Kit } from "./kit.gen.js";
+export type { Avatar as AvatarRecord, Resource as HeldResource } from "../kit/types.gen.js";
 export type { Push, PushAnswer, PushError, PushResult, Target } from "./push.js";
 export { parseSigned, verifySignature } from "./signature.js";
 export type { BackendRequest, SignedHeaders, WebhookEvent } from "./signature.js";

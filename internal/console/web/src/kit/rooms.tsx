@@ -104,7 +104,7 @@ export function Rooms() {
                   </td>
                   <td class="num">
                     {r.members}
-                    {r.reserved > 0 && ` + ${r.reserved}`} / {r.room.capacity}
+                    {r.reserved !== undefined && ` + ${r.reserved}`} / {r.room.capacity}
                   </td>
                   <td class="wide">{r.room.mode}</td>
                   <td class="wide">{r.room.region || "–"}</td>

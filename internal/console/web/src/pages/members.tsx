@@ -40,9 +40,7 @@ export function Members({ channel }: { channel: string }) {
                 </a>
                 {m.info !== undefined && <span class="under mono">{json(m.info)}</span>}
               </th>
-              <td>
-                <Ago at={m.since} />
-              </td>
+              <td>{m.since !== undefined && <Ago at={m.since} />}</td>
             </tr>
           ))}
         </Table>

@@ -115,7 +115,7 @@ export function MessageRow({ channel, message }: { channel?: string; message: Me
 
 /** summaryOf names the fields that a message changed. */
 function summaryOf(changes: Changes): string {
-  return ["set", "del", "add", "touch", "gone"]
+  return (["set", "del", "gone"] as const)
     .map((kind) => [kind, changes[kind]] as const)
     .filter(([, value]) => typeof value === "object" && value !== null)
     .map(([kind, value]) => `${kind} ${(Array.isArray(value) ? value : Object.keys(value as object)).join(", ")}`)
