@@ -20,8 +20,7 @@ var mayImport = map[string][]string{
 	"internal/tlsconfig":    {},
 	"internal/backend":      {"internal/tlsconfig"},
 	"internal/proxyproto":   {},
-	"internal/note":         {},
-	"internal/redispipe":    {"internal/meter", "internal/note"},
+	"internal/redispipe":    {"internal/meter"},
 	"internal/state":        {"internal/payload", "internal/wire"},
 	"internal/certfile":     {"internal/tlsconfig"},
 	"internal/latency":      {},
@@ -34,8 +33,8 @@ var mayImport = map[string][]string{
 	"internal/meter":        {},
 	"internal/redisurl":     {"internal/slots", "internal/tlsconfig"},
 	"internal/faults":       {"client", "internal/cond", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
-	"registry":              {"internal/meter", "internal/note", "internal/redispipe", "internal/slots"},
-	"queue":                 {"internal/meter", "internal/note", "internal/redispipe", "internal/state"},
+	"registry":              {"internal/meter", "internal/redispipe", "internal/slots"},
+	"queue":                 {"internal/meter", "internal/redispipe", "internal/state"},
 	"kit":                   {"internal/leader", "internal/meter", "internal/wire", "queue", "janitor/task", "kit/index"},
 	"kit/budget":            {"internal/redispipe", "internal/wire"},
 	"kit/index":             {"internal/meter", "internal/redispipe", "internal/wire"},
@@ -84,10 +83,9 @@ var mayImport = map[string][]string{
 	"broker/hub":            {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
 	"broker/snapshot":       {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/hub", "broker/work"},
 	"broker/hook":           {"internal/payload", "internal/backend", "internal/wire", "webhook"}, // it signs like webhooks
-	"broker/session":        {"internal/meter", "internal/payload", "internal/slots", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/notes", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
-	"broker/notes":          {"internal/note", "internal/redispipe", "internal/slots"},
+	"broker/session":        {"internal/meter", "internal/payload", "internal/slots", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
 	"broker/peer":           {"registry", "broker/auth"},
-	"broker/delivery":       {"internal/slots", "internal/state", "queue", "registry", "broker/notes", "broker/peer"},
+	"broker/delivery":       {"internal/slots", "internal/state", "queue", "registry", "broker/peer"},
 	"broker/sim":            {},
 	"broker/fastpush":       {"internal/linger"},
 	"broker/api":            {"internal/payload", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/health", "broker/limit", "broker/namespace", "broker/presence", "broker/rights"},
@@ -95,7 +93,7 @@ var mayImport = map[string][]string{
 	"broker/health":         {"registry", "janitor/heartbeat"},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
 	"broker/member":         {"internal/slots", "internal/wire", "registry", "broker/delivery", "broker/hub", "broker/peer", "broker/presence", "broker/session"},
-	"broker/presence":       {"internal/meter", "internal/slots", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/notes", "broker/peer", "broker/work"},
+	"broker/presence":       {"internal/meter", "internal/slots", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 
 // TestImports parses the sources, since the test cache would hide the result of `go list`.

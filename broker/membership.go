@@ -12,12 +12,7 @@ import (
 
 func (b *Broker) newMember() *member.Member {
 	o := b.opts
-	var beatNotes func(context.Context, string) error
-	if o.Store.Notes != nil {
-		beatNotes = o.Store.Notes.Beat
-	}
 	return member.New(member.Options{
-		Notes:    beatNotes,
 		Registry: o.Store.Registry, Beat: o.Timing.Beat, Pace: comparePace, Changed: o.Store.Changed, Epoch: o.Store.Epoch,
 		NewID: func() string { return o.Name + "-" + strings.ToLower(rand.Text()[:8]) }, Describe: b.describe,
 		Lost:       func(queues int) { b.metrics.losses.Add(float64(queues)) },
@@ -39,15 +34,11 @@ func (b *Broker) attachParts() {
 // describe returns this server's entry for the registry.
 func (b *Broker) describe(id string) registry.Server {
 	connections, users := b.sessions.Counts()
-	s := registry.Server{
+	return registry.Server{
 		ID: id, Host: b.listeners.linkAddr, Version: b.opts.Version, StartedAt: b.member.Started(),
 		Connections: int64(connections), Users: int64(users), Channels: int64(b.hub.ChannelCount()),
 		Watching: int64(b.presence.WatchedUsers()),
 	}
-	if b.opts.Store.Notes != nil {
-		s.Notes = b.opts.Store.Notes.Describe(id)
-	}
-	return s
 }
 
 // lastActive returns when a server has last renewed its lease.

@@ -19,7 +19,6 @@ import (
 	"switchboard/broker/health"
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
-	"switchboard/broker/notes"
 	"switchboard/internal/certfile"
 	"switchboard/internal/slots"
 	"switchboard/janitor/heartbeat"
@@ -116,9 +115,6 @@ type StoreOptions struct {
 	// Master returns a number for the part of the store that has the keys of a name. Comparisons with
 	// other parts do not wait for one that does not answer. Nil means that there is one part.
 	Master func(name string) int
-	// Notes writes into the store what this server is about to change there. Its Pipe is that of
-	// Registry and Queue. Nil means none.
-	Notes *notes.Journal
 	// SetAckDeadline records a push with notify_after: if no client acknowledges the message in time,
 	// the backend receives an event. Zero means that such pushes are refused.
 	SetAckDeadline func(ctx context.Context, d delivery.AckDeadline) error

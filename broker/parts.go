@@ -15,7 +15,6 @@ import (
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
-	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
@@ -71,7 +70,7 @@ func (b *Broker) proxyHeaders(networks []netip.Prefix) transport.ProxyHeaders {
 func (b *Broker) newLinks() *peer.Links {
 	o := b.opts
 	secret, _ := auth.NewPeerSecret(o.Links.Secret) // Validate has checked it
-	options := peer.Options{
+	links := peer.New(peer.Options{
 		TLS: b.linkTLS(), Self: b.ID, Secret: secret,
 		Dial: o.Links.Dial, LastActive: b.lastActive,
 		Handle: b.member.Hint, Fault: peer.Fault(o.Links.HintFault), Logger: o.Logger,
@@ -79,21 +78,9 @@ func (b *Broker) newLinks() *peer.Links {
 		Metrics: peer.Metrics{
 			Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),
 		},
-	}
-	if w := b.notes(); w != nil {
-		options.Settled = w.Settled
-	}
-	links := peer.New(options)
+	})
 	b.handleCalls(links)
 	return links
-}
-
-// notes returns the notes of this server, nil for none.
-func (b *Broker) notes() *notes.Writer {
-	if b.opts.Store.Notes == nil {
-		return nil
-	}
-	return b.opts.Store.Notes.Writer
 }
 
 func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
@@ -115,7 +102,7 @@ func (b *Broker) newPusher() *delivery.Pusher {
 		Local: b.localHint, Remote: b.member.Send, Appended: b.hub.Appended, Stored: b.metrics.store,
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
 		Lost: b.member.Rebind, MissHints: b.member.MissHints,
-		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone, Notes: b.notes(),
+		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone,
 	})
 }
 
@@ -126,7 +113,7 @@ func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 		Members:    func(channel string) []registry.Member { return b.sessions.Members(channel) },
 		Uncertain:  b.member.UncertainChannel,
 		AliasField: b.access.aliasField, Fields: b.readTexts,
-		LargeChannel: b.opts.Limits.LargeChannel, Master: b.opts.Store.Master, Renewal: b.opts.Timing.Refresh, HasFormer: b.member.HasFormer, Notes: b.notes(),
+		LargeChannel: b.opts.Limits.LargeChannel, Master: b.opts.Store.Master, Renewal: b.opts.Timing.Refresh, HasFormer: b.member.HasFormer,
 		Logger: b.log,
 	})
 }
@@ -136,7 +123,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 	s := session.Options{
 		Hub: b.hub, Pool: b.pool, DurablePool: b.durablePool, Loops: loops, Registry: o.Store.Registry, Queue: o.Store.Queue,
 		ServerID: b.ID, Publish: b.publish, StepStates: b.pusher.StepStates, Snapshots: b.states, Presence: b.presence,
-		Notes: b.notes(), Master: o.Store.Master,
+		Master: o.Store.Master,
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
 		Hooks:  b.hooks.forSessions(), Authorizer: b.authorizer(), Methods: b.methods(), MethodPool: b.methodPool,
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},

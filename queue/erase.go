@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"switchboard/internal/note"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
 )
@@ -123,7 +122,6 @@ func (r *Redis) erase(ctx context.Context, e *Erase, p erasure) (erased Erased, 
 	}
 	answer := r.pipe.EvalEach(ctx, redispipe.Target{
 		Script: r.scriptsFor(push).erase.of(push), Keys: keys, Args: []any{old, left, p.entry},
-		Note: note.Name{Kind: note.Channel, Name: e.Channel},
 	})[0]
 	if answer.Err != nil && !errors.Is(answer.Err, ErrNotReplicated) {
 		return Erased{}, false, answer.Err

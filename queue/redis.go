@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"switchboard/internal/note"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
 )
@@ -198,12 +197,7 @@ func (r *Redis) PushRequest(ctx context.Context, request Request) error {
 
 // eval runs a script that returns an array.
 func (r *Redis) eval(ctx context.Context, s *redispipe.Script, keys []string, args ...any) (*arrayReply, error) {
-	return r.evalNoted(ctx, note.Name{}, s, keys, args...)
-}
-
-// evalNoted is eval for a script that changes what name names.
-func (r *Redis) evalNoted(ctx context.Context, name note.Name, s *redispipe.Script, keys []string, args ...any) (*arrayReply, error) {
-	v, err := r.pipe.EvalNoted(ctx, name, s, keys, args...)
+	v, err := r.pipe.Eval(ctx, s, keys, args...)
 	if err != nil {
 		return nil, err
 	}

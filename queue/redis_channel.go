@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"switchboard/internal/note"
 	"switchboard/internal/redispipe"
 )
 
@@ -69,7 +68,7 @@ func (r *Redis) appendTarget(push *ChannelPush) redispipe.Target {
 	if push.Script != nil {
 		keys = append(keys, push.Script.Keys...)
 	}
-	return redispipe.Target{Script: script.of(*push), Keys: keys, Args: []any{arg}, Note: note.Name{Kind: note.Channel, Name: channel}}
+	return redispipe.Target{Script: script.of(*push), Keys: keys, Args: []any{arg}}
 }
 
 func (r *Redis) parseAppended(push *ChannelPush, value any) (a Appended, err error) {

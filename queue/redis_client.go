@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"switchboard/internal/note"
 	"switchboard/internal/redispipe"
 )
 
@@ -40,7 +39,6 @@ func (r *Redis) BindClients(ctx context.Context, claims []Claim) []Outcome[Bound
 		targets[i] = redispipe.Target{
 			Script: r.bind, Keys: []string{r.keys.record(c.Client), r.keys.list(c.Client), r.keys.clientSubscriptions(c.Client)},
 			Args: []any{c.User, c.Server, c.Instance, decimal(c.Attempt), storedSecret(c.User, c.Secret), asked},
-			Note: note.Name{Kind: note.Client, Name: c.Client},
 		}
 	}
 	return outcomes(r, ctx, targets, func(reply *textReply) (b Bound, clock int64) {
@@ -211,10 +209,7 @@ func (r *Redis) AppendClients(ctx context.Context, pushes []ClientPush) []Outcom
 		if push.TTL != 0 {
 			ttl = ttlArg(push.TTL)
 		}
-		targets[i] = redispipe.Target{
-			Script: r.appendClient.of(push), Keys: keys, Args: []any{push.Data, push.User, ttl},
-			Note: note.Name{Kind: note.Client, Name: push.Client},
-		}
+		targets[i] = redispipe.Target{Script: r.appendClient.of(push), Keys: keys, Args: []any{push.Data, push.User, ttl}}
 		if push.AckGroup != "" {
 			t := &targets[i]
 			t.Script, t.Keys = r.appendGrouped.of(push), append(keys, r.keys.groups(push.Client))

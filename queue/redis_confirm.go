@@ -3,8 +3,6 @@ package queue
 import (
 	"context"
 	"fmt"
-
-	"switchboard/internal/note"
 )
 
 // ConfirmChannel checks a message that AppendChannel stored. It returns nil if the store has the
@@ -13,8 +11,7 @@ import (
 // the marker returns it.
 func (r *Redis) ConfirmChannel(ctx context.Context, channel string, id int64) (*Marker, error) {
 	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
-	name := note.Name{Kind: note.Channel, Name: channel}
-	reply, err := r.evalNoted(ctx, name, confirmChannelScript, keys, decimal(id),
+	reply, err := r.eval(ctx, confirmChannelScript, keys, decimal(id),
 		millis(r.opts.ChannelTTL), millis(r.opts.ChannelTTL+r.opts.MetaTTL), r.clock.minimum())
 	if err == nil && reply.empty() {
 		return nil, nil
@@ -31,8 +28,7 @@ func (r *Redis) ConfirmChannel(ctx context.Context, channel string, id int64) (*
 // ConfirmClient does for AppendClient what ConfirmChannel does for AppendChannel. An acknowledged
 // message is not lost.
 func (r *Redis) ConfirmClient(ctx context.Context, client string, id int64) (*Marker, error) {
-	name := note.Name{Kind: note.Client, Name: client}
-	reply, err := r.evalNoted(ctx, name, confirmClientScript, append(r.clientKeys(client), r.keys.groups(client)),
+	reply, err := r.eval(ctx, confirmClientScript, append(r.clientKeys(client), r.keys.groups(client)),
 		decimal(id), millis(r.opts.ClientTTL), millis(r.opts.RecordTTL), r.clock.minimum())
 	if err == nil && reply.empty() {
 		return nil, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"switchboard/internal/note"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
 )
@@ -237,10 +236,7 @@ func (r *Redis) StepStates(ctx context.Context, steps []StateStep) []Outcome[App
 		packText(&p, step.Conn.Client)
 		p.integer(step.Conn.Generation)
 		packText(&p, step.Conn.Server)
-		targets[i] = redispipe.Target{
-			Script: r.stepState, Keys: r.stateKeys(step.Channel), Args: []any{[]byte(p)},
-			Note: note.Name{Kind: note.Channel, Name: step.Channel},
-		}
+		targets[i] = redispipe.Target{Script: r.stepState, Keys: r.stateKeys(step.Channel), Args: []any{[]byte(p)}}
 	}
 	out := make([]Outcome[Appended], len(steps))
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {

@@ -30,7 +30,7 @@ func (r *Redis) Beat(ctx context.Context, s Server) error {
 // call returned a number. The number is 0 for the first call, and may be 0 for any other: then
 // Renew returns all servers, writes the description of this one again, and restores what a failover
 // may have lost. It must be 0 after a failover, which may set the numbers back. It must be 0 if
-// Host, Version or Notes differ from the last call.
+// Host or Version differ from the last call.
 //
 // Renew returns ErrDead if the server was declared dead. If the lease expired, but the server was
 // not declared dead, Renew makes the server live again.

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"switchboard/internal/note"
 	"switchboard/internal/redispipe"
 )
 
@@ -33,7 +32,7 @@ func (r *Redis) ChangePresence(ctx context.Context, server string, list []Roster
 			continue
 		}
 		keys := []string{r.keys.roster(c.Channel, server), r.keys.watchers(c.Channel)}
-		targets = append(targets, redispipe.Target{Script: &presenceChanges, Keys: keys, Args: []any{join, leave}, Note: note.Name{Kind: note.Roster, Name: c.Channel}})
+		targets = append(targets, redispipe.Target{Script: &presenceChanges, Keys: keys, Args: []any{join, leave}})
 		indexes = append(indexes, i)
 	}
 	for k, answer := range r.pipe.EvalEach(ctx, targets...) {

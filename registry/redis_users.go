@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"switchboard/internal/note"
 	"switchboard/internal/redispipe"
 )
 
@@ -29,7 +28,6 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 				r.keys.subscriptions(b.User, ""), r.keys.subscriptions(b.User, b.Client), r.keys.userWatchers(b.User),
 			},
 			Args: []any{b.Client, b.Server, strconv.FormatInt(b.Generation, 10), strconv.FormatInt(b.Issued, 10)},
-			Note: note.Name{Kind: note.User, Name: b.User},
 		}
 	}
 	errs := make([]error, len(list))
@@ -97,8 +95,7 @@ func sortedNames(list []any) (names []string) {
 // stays known. ReleaseUser returns the servers that watch the user, sorted. It does so whatever the
 // generation: if the client has moved, the hint of its new server may be lost.
 func (r *Redis) ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error) {
-	name := note.Name{Kind: note.User, Name: user}
-	reply, err := r.pipe.EvalNoted(ctx, name, releaseUserScript, []string{r.keys.user(user), r.keys.userWatchers(user)}, client, generation)
+	reply, err := r.pipe.Eval(ctx, releaseUserScript, []string{r.keys.user(user), r.keys.userWatchers(user)}, client, generation)
 	if err != nil {
 		return nil, fmt.Errorf("release client %s of user %s: %w", client, user, err)
 	}

@@ -38,9 +38,6 @@ type Server struct {
 	// Can has the names of the features of the server, with commas between them, which Join and Renew
 	// write. Empty for a server of a version without the list that Renew returns.
 	Can string
-	// Notes lists the keys of the server's notes, see broker/notes. Empty for a server without notes.
-	// Only Renew has it.
-	Notes string
 }
 
 // The names in Can.
@@ -74,15 +71,14 @@ type about struct {
 	Version string `json:"version"`
 	Started int64  `json:"started_at"` // Unix ms
 	Can     string `json:"can"`
-	Notes   string `json:"notes,omitempty"`
 }
 
 func aboutOf(s Server) about {
-	return about{Host: s.Host, Version: s.Version, Started: s.StartedAt.UnixMilli(), Can: features, Notes: s.Notes}
+	return about{Host: s.Host, Version: s.Version, Started: s.StartedAt.UnixMilli(), Can: features}
 }
 
 func (a about) server(id string) Server {
-	return Server{ID: id, Host: a.Host, Version: a.Version, StartedAt: time.UnixMilli(a.Started).UTC(), Can: a.Can, Notes: a.Notes}
+	return Server{ID: id, Host: a.Host, Version: a.Version, StartedAt: time.UnixMilli(a.Started).UTC(), Can: a.Can}
 }
 
 // Death is a server that has died.

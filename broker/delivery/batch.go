@@ -197,14 +197,12 @@ func (p *Pusher) toChannels(ctx context.Context, pushes []*Push) {
 	for i, push := range pushes {
 		list[i] = p.channelPush(push.Name, push.payload())
 	}
-	span := p.opts.Notes.Open()
-	defer span.Close()
 	outcomes := p.opts.Queue.AppendChannels(ctx, list)
 	took := time.Since(start)
 	changes := trackedChanges{Pusher: p}
 	for i, push := range pushes {
 		var err error
-		push.Channel, err = p.afterChannelAppend(push.Name, push.Payload, span, outcomes[i].Value, outcomes[i].Err, took)
+		push.Channel, err = p.afterChannelAppend(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
 		push.finish(err)
 		if push.Update != nil {
 			changes.add(push.Name, outcomes[i].Value)
@@ -219,13 +217,11 @@ func (p *Pusher) toClients(ctx context.Context, pushes []*Push) {
 	for i, push := range pushes {
 		list[i] = clientPush(push.Name, "", push.payload())
 	}
-	span := p.opts.Notes.Open()
-	defer span.Close()
 	outcomes := p.opts.Queue.AppendClients(ctx, list)
 	took := time.Since(start)
 	for i, push := range pushes {
 		var err error
-		push.Client, err = p.afterClientAppend(push.Name, push.Payload, span, outcomes[i].Value, outcomes[i].Err, took)
+		push.Client, err = p.afterClientAppend(push.Name, push.Payload, outcomes[i].Value, outcomes[i].Err, took)
 		push.finish(err)
 	}
 	p.setClientAckDeadlines(ctx, pushes)

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/internal/slots"
 	"switchboard/internal/state"
@@ -28,10 +27,10 @@ func (p *Pusher) recordStored(key queueKey, id, prev int64, duplicate bool) {
 	p.log.add(key, id, prev)
 }
 
-// recordFailure records a call that failed but may have stored a message. span is that of the call.
-func (p *Pusher) recordFailure(key queueKey, span notes.Span, err error) {
+// recordFailure records a call that failed but may have stored a message.
+func (p *Pusher) recordFailure(key queueKey, err error) {
 	if queue.OutcomeUnknown(err) {
-		p.log.addUncertain(key, span.Again())
+		p.log.addUncertain(key)
 	}
 }
 
@@ -88,8 +87,6 @@ func (p *Pusher) confirm(ctx context.Context, key queueKey, id int64) (lost bool
 	if key.kind == peer.Client {
 		ask = p.opts.Queue.ConfirmClient
 	}
-	span := p.opts.Notes.Open()
-	defer span.Close()
 	marker, err := ask(ctx, key.name, id)
 	if err != nil || marker == nil {
 		return false, err
@@ -122,11 +119,9 @@ func (p *Pusher) NotifyUncertain(ctx context.Context) error {
 	if _, some := uncertain[anyQueue]; some && err == nil {
 		p.opts.MissHints()
 	}
-	for key, span := range uncertain {
-		if err != nil {
-			p.log.addUncertain(key, span)
-		} else {
-			span.Close()
+	if err != nil {
+		for key := range uncertain {
+			p.log.addUncertain(key)
 		}
 	}
 	return err

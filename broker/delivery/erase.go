@@ -27,12 +27,10 @@ func (p *Pusher) Erase(ctx context.Context, channel string, id int64, durable bo
 	if p.opts.Keep != nil {
 		e.Cap, e.TTL = p.opts.Keep(channel)
 	}
-	span := p.opts.Notes.Open()
-	defer span.Close()
 	erased, err := p.opts.Queue.EraseMessage(ctx, e)
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		if !errors.Is(err, queue.ErrNoMessage) {
-			p.recordFailure(queueKey{peer.Channel, channel}, span, err)
+			p.recordFailure(queueKey{peer.Channel, channel}, err)
 		}
 		return EraseResult{}, err
 	}

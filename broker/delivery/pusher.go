@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/internal/state"
 	"switchboard/queue"
@@ -45,7 +44,7 @@ type States interface {
 }
 
 // Options configures a Pusher. Required are all fields but Epoch, Keep, SetAckDeadline, Appended,
-// States, FieldEnds and Notes.
+// States and FieldEnds.
 type Options struct {
 	Registry Registry
 	Queue    Queue
@@ -75,8 +74,6 @@ type Options struct {
 	// TracksFields returns true. Nil means no events.
 	FieldEnds    FieldEnds
 	TracksFields func(channel string) bool
-	// Notes are open while a message is stored and its hints are not sent yet. Nil means none.
-	Notes *notes.Writer
 }
 
 // Pusher stores messages and notifies the owners of their channels or clients.
@@ -139,10 +136,8 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 		return ChannelResult{}, err
 	}
 	start := time.Now()
-	span := p.opts.Notes.Open()
 	a, err := p.opts.Queue.AppendChannel(ctx, p.channelPush(channel, payload))
-	r, err := p.afterChannelAppend(channel, payload, span, a, err, time.Since(start))
-	span.Close()
+	r, err := p.afterChannelAppend(channel, payload, a, err, time.Since(start))
 	if payload.Update != nil {
 		changes := trackedChanges{Pusher: p}
 		changes.add(channel, a)
@@ -179,14 +174,14 @@ func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush 
 }
 
 // afterChannelAppend handles the store's answer and notifies the owners. took is the duration of
-// the store call, and span is that of the call.
-func (p *Pusher) afterChannelAppend(channel string, payload Payload, span notes.Span, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
+// the store call.
+func (p *Pusher) afterChannelAppend(channel string, payload Payload, a queue.Appended, err error, took time.Duration) (ChannelResult, error) {
 	if _, refused := errors.AsType[*state.Refusal](err); refused {
 		p.announce(channel, a, state.Message{}) // the fields that had expired
 		return ChannelResult{}, err
 	}
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
-		p.recordFailure(queueKey{peer.Channel, channel}, span, err)
+		p.recordFailure(queueKey{peer.Channel, channel}, err)
 		return ChannelResult{}, err
 	}
 	p.opts.Stored("channel", took)
@@ -254,10 +249,8 @@ type ClientResult struct {
 // client must be that user's. ToClient ignores payload.NotifyAfter; PushBatch does not.
 func (p *Pusher) ToClient(ctx context.Context, client, user string, payload Payload) (ClientResult, error) {
 	start := time.Now()
-	span := p.opts.Notes.Open()
-	defer span.Close()
 	a, err := p.opts.Queue.AppendClient(ctx, clientPush(client, user, payload))
-	return p.afterClientAppend(client, payload, span, a, err, time.Since(start))
+	return p.afterClientAppend(client, payload, a, err, time.Since(start))
 }
 
 func clientPush(client, user string, p Payload) queue.ClientPush {
@@ -265,10 +258,10 @@ func clientPush(client, user string, p Payload) queue.ClientPush {
 }
 
 // afterClientAppend handles the store's answer and notifies the owner. took is the duration of the
-// store call, and span is that of the call.
-func (p *Pusher) afterClientAppend(client string, payload Payload, span notes.Span, a queue.ClientAppended, err error, took time.Duration) (ClientResult, error) {
+// store call.
+func (p *Pusher) afterClientAppend(client string, payload Payload, a queue.ClientAppended, err error, took time.Duration) (ClientResult, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
-		p.recordFailure(queueKey{peer.Client, client}, span, err)
+		p.recordFailure(queueKey{peer.Client, client}, err)
 		return ClientResult{}, err
 	}
 	p.recordStored(queueKey{peer.Client, client}, a.ID, a.Prev, a.Duplicate)
@@ -303,11 +296,9 @@ func (p *Pusher) ToUser(ctx context.Context, user string, payload Payload) ([]Cl
 	}
 	results := make([]ClientResult, 0, len(bindings))
 	var failed, unconfirmed error // failed takes precedence: a message may be missing, or a wrong client still listed
-	span := p.opts.Notes.Open()
-	defer span.Close()
 	for i, o := range p.opts.Queue.AppendClients(ctx, pushes) {
 		b := bindings[i]
-		r, err := p.afterClientAppend(b.Client, payload, span, o.Value, o.Err, time.Since(start))
+		r, err := p.afterClientAppend(b.Client, payload, o.Value, o.Err, time.Since(start))
 		switch {
 		case errors.Is(err, queue.ErrUnknownClient):
 			failed = cmp.Or(failed, p.opts.Registry.ForgetUser(ctx, user, b.Client, b.Generation))

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/internal/slots"
 )
@@ -67,8 +66,8 @@ type storedLog struct {
 
 	mu            sync.Mutex // guards the fields below
 	recent, older map[queueKey]storedIDs
-	rotatedAt     time.Time                   // when recent began
-	uncertain     map[queueKey]notes.Span     // open until the owners are notified
+	rotatedAt     time.Time // when recent began
+	uncertain     map[queueKey]struct{}
 	reported      map[queueKey][]reportedLoss // of the last keepTime, oldest first
 }
 
@@ -77,7 +76,7 @@ func newStoredLog(epoch func(name string) uint64, lost func()) *storedLog {
 	if epoch == nil {
 		epoch = func(string) uint64 { return 0 }
 	}
-	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]notes.Span{}, reported: map[queueKey][]reportedLoss{}}
+	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]struct{}{}, reported: map[queueKey][]reportedLoss{}}
 }
 
 // add records that the store acknowledged message id. prev is the id before it, or unknownPrev.
@@ -127,32 +126,23 @@ func (l *storedLog) reportedLosses(key queueKey) (ids []int64) {
 	return ids
 }
 
-// addUncertain records a queue in which a failed call may have stored a message without a hint. It
-// closes span, that of the call, when it does not need it any more. If there are too many queues,
-// it records anyQueue instead.
-func (l *storedLog) addUncertain(key queueKey, span notes.Span) {
+// addUncertain records a queue in which a failed call may have stored a message without a hint. If
+// there are too many queues, it records anyQueue instead.
+func (l *storedLog) addUncertain(key queueKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.uncertain[key]; !known && len(l.uncertain) >= maxUncertain {
 		key = anyQueue
 	}
-	first, known := l.uncertain[key]
-	switch {
-	case known && !span.Before(first):
-		span.Close()
-		return
-	case known:
-		first.Close()
-	}
-	l.uncertain[key] = span
+	l.uncertain[key] = struct{}{}
 }
 
-// takeUncertain returns and removes the queues that addUncertain recorded, with the open spans.
-func (l *storedLog) takeUncertain() map[queueKey]notes.Span {
+// takeUncertain returns and removes the queues that addUncertain recorded.
+func (l *storedLog) takeUncertain() map[queueKey]struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	taken := l.uncertain
-	l.uncertain = map[queueKey]notes.Span{}
+	l.uncertain = map[queueKey]struct{}{}
 	return taken
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/internal/slots"
 	"switchboard/internal/state"
@@ -98,7 +97,7 @@ func TestStoredLogIsBounded(t *testing.T) {
 	l := newStoredLog(func(string) uint64 { return 0 }, func() {})
 	for n := range int64(maxQueues + 10) {
 		l.add(queueKey{peer.Client, string(rune(n))}, n+1, n)
-		l.addUncertain(queueKey{peer.Client, string(rune(n))}, notes.Span{})
+		l.addUncertain(queueKey{peer.Client, string(rune(n))})
 	}
 	if len(l.recent) > maxQueues || len(l.uncertain) > maxUncertain+1 {
 		t.Errorf("%d queues, %d uncertain ones", len(l.recent), len(l.uncertain))

@@ -95,16 +95,6 @@ func (c *Channel) compare(known int64, head queue.ChannelHead) {
 	}
 }
 
-// MarkDirty makes those of the channels that this server holds read the store: it may have messages
-// without a hint.
-func (h *Hub) MarkDirty(names []string) {
-	for _, name := range names {
-		if c := h.Channel(name); c != nil {
-			c.MarkDirty()
-		}
-	}
-}
-
 // retry repeats the reads and comparisons that failed, each with pauses of its own.
 func (h *Hub) retry() {
 	for _, name := range h.drains.Tick() {

@@ -60,11 +60,10 @@ func TestCompare(t *testing.T) {
 	s.expectReads("again", s.compare(), 0)
 }
 
-// TestCompareChannels checks that CompareStates and MarkDirty concern only the channels that they
-// say.
-func TestCompareChannels(t *testing.T) {
+// TestCompareStates checks that CompareStates concerns only channels with states.
+func TestCompareStates(t *testing.T) {
 	s := newHarness(t, queue.Options{})
-	r, _, _ := s.subscribe("b", nil)
+	s.subscribe("b", nil)
 	s.read(everything, nil) // of channel a
 	if err := s.CompareStates(t.Context(), 0); err != nil {
 		t.Fatal(err)
@@ -72,12 +71,6 @@ func TestCompareChannels(t *testing.T) {
 	if got := s.queue.takeCompared(); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("%q were compared, want the channel with a state", got)
 	}
-	before := s.queue.readCount()
-	silent := s.append("b", 1)
-	s.MarkDirty([]string{"b", "other"})
-	s.settle()
-	s.expectReads("one channel marked", s.queue.readCount()-before, 1)
-	s.expect(r, silent, "of the channel that was marked")
 }
 
 // TestCompareAfterFailover checks that a store that is behind the tail is noticed, also if the

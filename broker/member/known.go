@@ -20,7 +20,6 @@ const readAllBeats = 30
 type known struct {
 	number int64 // see registry.Changes; 0 if the next beat reads all servers
 	epoch  uint64
-	notes  string // the description of this server in the list
 	beats  int    // since the last one that read all servers
 
 	changes map[string]registry.Server // live, by the list that beats return
@@ -40,9 +39,9 @@ func newKnown() known {
 }
 
 // since returns the number for the next beat of this server.
-func (k *known) since(epoch uint64, self registry.Server) int64 {
-	if epoch != k.epoch || self.Notes != k.notes || k.beats >= readAllBeats {
-		k.epoch, k.notes, k.number = epoch, self.Notes, 0
+func (k *known) since(epoch uint64) int64 {
+	if epoch != k.epoch || k.beats >= readAllBeats {
+		k.epoch, k.number = epoch, 0
 	}
 	k.beats++
 	return k.number

@@ -51,8 +51,6 @@ type Options struct {
 	// has the keys of a name, before the first command is sent after it. Nil means that there are
 	// none.
 	Epoch func(name string) uint64
-	// Notes are called with Server.Notes after each renewal of the lease. Nil means no call.
-	Notes func(ctx context.Context, listed string) error
 	// Rebinding is called when bindings are compared with the store because of a failure. Nil means no
 	// call.
 	Rebinding func()
@@ -177,11 +175,6 @@ func (m *Member) renew(ctx context.Context) (formerID string, err error) {
 		m.opts.Logger.Info().Str("server", id).Str("host", m.opts.Describe(id).Host).Msg("joined")
 	}
 	m.leaseStart.Store(began.Nanoseconds())
-	if m.opts.Notes != nil {
-		if err := m.opts.Notes(ctx, m.known.notes); err != nil {
-			m.opts.Log.Warn().Err(err).Msg("the notes of this server are not complete; the next beat tries again")
-		}
-	}
 	err = m.refresh(ctx, changes)
 	if err == nil {
 		m.forgetToAll(m.started.Add(began))
@@ -195,8 +188,7 @@ func (m *Member) renewLease(ctx context.Context, id string) (registry.Changes, e
 	if m.opts.Epoch != nil {
 		epoch = m.opts.Epoch(registry.ServersTag)
 	}
-	self := m.opts.Describe(id)
-	return m.opts.Registry.Renew(ctx, self, m.known.since(epoch, self))
+	return m.opts.Registry.Renew(ctx, m.opts.Describe(id), m.known.since(epoch))
 }
 
 // rejoin joins under a new id. The server uses the id only after the store lists it: no janitor

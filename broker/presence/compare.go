@@ -69,19 +69,6 @@ func (p *Presence) retryComparisons() {
 	}
 }
 
-// MarkDirty has the rosters of a server in the channels read again, and the users, as far as they
-// are watched here: the server may have changed them without a hint.
-func (p *Presence) MarkDirty(server string, channels, users []string) {
-	for _, channel := range channels {
-		if v := p.view(channel); v != nil {
-			v.markDirty(server)
-		}
-	}
-	for _, user := range users {
-		p.UserChanged(user)
-	}
-}
-
 // comparison is one run of Compare.
 type comparison struct {
 	p       *Presence

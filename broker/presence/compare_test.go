@@ -222,7 +222,10 @@ func TestCompareDuringRead(t *testing.T) {
 		}, func(c *compareWorld) { c.offline("b", "user-0") }},
 		{"of a roster", "Roster", func(c *compareWorld) {
 			c.change("b", "channel-7", registry.PresenceChange{Join: []registry.Member{ann}})
-			c.a.view("channel-7").markDirty("b")
+			v := c.a.view("channel-7")
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			v.markDirtyLocked("b")
 		}, func(c *compareWorld) {
 			c.change("b", "channel-7", registry.PresenceChange{Join: []registry.Member{ben}, Leave: []registry.Member{ann}})
 		}},
@@ -266,15 +269,6 @@ func TestCompareAgain(t *testing.T) {
 		if n := len(c.a.view("channel-0").members.list()); n != 1 {
 			t.Errorf("%d members", n)
 		}
-	})
-}
-
-// TestMarkDirty checks that only what is named and watched is read.
-func TestMarkDirty(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCompareWorld(t, 2)
-		c.a.MarkDirty("b", []string{"channel-7", "unwatched"}, []string{"user-1", "unwatched"})
-		c.expectReads("MarkDirty", map[string]int{"Roster": 1, "User": 1})
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"switchboard/broker/dialect"
 	"switchboard/broker/loop"
-	"switchboard/broker/notes"
 	"switchboard/broker/peer"
 	"switchboard/broker/work"
 	"switchboard/internal/slots"
@@ -52,7 +51,6 @@ type Options struct {
 	ServerID   func() string                          // may change: a server that was declared dead comes back under a new id
 	HoldsLease func() bool                            // reports that this server's lease cannot have ended
 	Notify     func(server string, h peer.Hint)       // sends a hint to another server; it may be lost
-	Notes      *notes.Writer                          // open while a roster is written and its hints are not sent yet; nil means none
 	Hold       func(channel string) func()            // keeps the channel bound until the returned function is called
 	Members    func(channel string) []registry.Member // the channel's members on this server; not called on a loop
 	// Uncertain is called with the channel of a write of a roster or of the watchers that failed: the

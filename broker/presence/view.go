@@ -233,15 +233,7 @@ func (v *View) applyChangeLocked(server string, version int64, c registry.Presen
 	v.changeHereLocked(server, newServer && len(r.members) > 0, c)
 }
 
-// markDirty makes the view read the rosters of the servers again.
-func (v *View) markDirty(servers ...string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, s := range servers {
-		v.markDirtyLocked(s)
-	}
-}
-
+// markDirtyLocked makes the view read the roster of the server again.
 func (v *View) markDirtyLocked(server string) {
 	v.dirty[server] = true
 	v.wakeReaderLocked()

@@ -25,14 +25,10 @@ func (p *Presence) storeBatch(batch []*rosterWrite) {
 	defer cancel()
 	server := p.opts.ServerID()
 	p.prepareWrites(ctx, server, batch)
-	// After a failure the span ends without hints: a later write repeats the change. If this server
-	// ends before that, its rosters end with it.
-	span := p.opts.Notes.Open()
 	// A call that failed may have changed a roster in the store without a hint. So a rewrite after a
 	// failure is always published, even if nothing is left to write.
 	for first := true; p.storeParts(ctx, server, batch, first); first = false {
 	}
-	span.Close()
 	if p.opts.HoldsLease() && p.opts.ServerID() == server {
 		return
 	}

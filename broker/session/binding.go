@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"switchboard/broker/notes"
 	"switchboard/broker/work"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -66,7 +65,7 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim, issued []int64,
 	waiting := make([]int, 0, len(claims)) // indexes of the claims without a result
 	for i, client := range clients {
 		if refused != nil && refused[i] != nil {
-			b.unconfirmed.add(client, server, notes.Span{})
+			b.unconfirmed.add(client, server)
 			out[i].err = refused[i]
 			continue
 		}
@@ -79,7 +78,7 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim, issued []int64,
 				return false
 			}
 			b.clients.endBind(clients[i], out[i].pending)
-			b.unconfirmed.add(clients[i], server, notes.Span{}) // its entry in s_c_ is to be removed
+			b.unconfirmed.add(clients[i], server) // its entry in s_c_ is to be removed
 			out[i] = bindResult{err: errClientGone}
 			return true
 		})
@@ -101,8 +100,6 @@ func (b *binder) bindWaiting(ctx context.Context, claims []queue.Claim, waiting 
 			list[k] = claims[i]
 		}
 	}
-	span := b.opts.Notes.Open()
-	defer span.Close()
 	for k, o := range b.opts.Queue.BindClients(ctx, list) {
 		i := waiting[k]
 		switch c := &claims[i]; {
@@ -114,7 +111,7 @@ func (b *binder) bindWaiting(ctx context.Context, claims []queue.Claim, waiting 
 			late = append(late, i)
 		default:
 			b.clients.endBind(c.Client, out[i].pending)
-			b.bindFailed(ctx, c.Client, c.Server, span, o.Err)
+			b.bindFailed(ctx, c.Client, c.Server, o.Err)
 			out[i] = bindResult{bound: o.Value, err: o.Err}
 		}
 	}
@@ -123,8 +120,8 @@ func (b *binder) bindWaiting(ctx context.Context, claims []queue.Claim, waiting 
 
 // bindFailed cleans up after a failed bind. If the secret was refused, nothing was bound: the entry
 // in s_c_ is removed, unless the store has the client bound to this server. After any other
-// error the bind is unconfirmed. span is that of the bind.
-func (b *binder) bindFailed(ctx context.Context, client, server string, span notes.Span, failed error) {
+// error the bind is unconfirmed.
+func (b *binder) bindFailed(ctx context.Context, client, server string, failed error) {
 	if errors.Is(failed, queue.ErrSecret) {
 		here, err := b.holds(ctx, client)
 		if err == nil && !here {
@@ -134,7 +131,7 @@ func (b *binder) bindFailed(ctx context.Context, client, server string, span not
 			return
 		}
 	}
-	b.unconfirmed.add(client, server, span.Again())
+	b.unconfirmed.add(client, server)
 }
 
 // bindUsers adds bound clients to their users' lists, and reads the subscriptions that the backend
@@ -150,8 +147,6 @@ func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, issued []i
 	}
 	listed := make(map[int]bool)
 	if len(list) > 0 {
-		span := b.opts.Notes.Open()
-		defer span.Close()
 		for k, err := range b.opts.Registry.BindUsers(ctx, list) {
 			out[at[k]].err = err
 			if list[k].Subscribed {

@@ -118,16 +118,6 @@ func (in *inbox) compare(s *Session, known int64, head queue.ClientHead) {
 	}
 }
 
-// MarkDirty has the sessions of those of the clients that are connected here read their queues:
-// they may have messages without a hint.
-func (m *Manager) MarkDirty(clients []string) {
-	for _, client := range clients {
-		if s := m.clients.getForHint(client); s != nil {
-			s.shard.loop.Post(func() { s.inbox.markDirty(s) })
-		}
-	}
-}
-
 // retryComparisons repeats the comparisons that failed, each with pauses of its own.
 func (m *Manager) retryComparisons() {
 	var list []*Session

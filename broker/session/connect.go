@@ -8,7 +8,6 @@ import (
 
 	"switchboard/broker/hook"
 	"switchboard/broker/hub"
-	"switchboard/broker/notes"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -62,7 +61,6 @@ type connectJob struct {
 	bound   queue.Bound
 	pending *pendingBind // nil unless the client was bound
 	lists   registry.Subscriptions
-	span    notes.Span   // of the bind, until the former server of the client is notified
 	ready   *hub.Channel // the channel of early, which the job holds until step 9; nil for none
 
 	err error
@@ -113,7 +111,6 @@ func (j *connectJob) finish() {
 // openSession opens the session if the client was bound.
 func (j *connectJob) openSession() {
 	s, m := j.session, j.session.m
-	defer j.span.Close()
 	if j.pending != nil {
 		defer m.clients.endBind(j.client, j.pending)
 		m.binder.notifySuperseded(j.client, j.bound) // also if s is closed: the other session has lost the client

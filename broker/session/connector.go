@@ -139,14 +139,11 @@ func (c *connector) claim(ctx context.Context, jobs []*connectJob) {
 			Client: j.client, User: j.identity.User, Instance: j.request.Instance, Attempt: j.request.Attempt, Secret: j.secretHash,
 		}
 	}
-	span := c.opts.Notes.Open()
-	defer span.Close()
 	gone := func(i int) bool { return jobs[i].gone.Load() }
 	for i, r := range c.binder.bind(ctx, claims, issued, gone) {
 		j := jobs[i]
 		j.unlock()
-		j.span.Close() // of a bind under another id, which was refused
-		j.server, j.bound, j.pending, j.lists, j.err, j.span = server, r.bound, r.pending, r.lists, r.err, span.Again()
+		j.server, j.bound, j.pending, j.lists, j.err = server, r.bound, r.pending, r.lists, r.err
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/broker/namespace"
-	"switchboard/broker/notes"
 	"switchboard/broker/presence"
 	"switchboard/broker/snapshot"
 	"switchboard/broker/work"
@@ -36,9 +35,6 @@ type Options struct {
 	Queue       Queue
 	// ServerID returns the server's current id. It changes after the server was declared dead.
 	ServerID func() string
-	// Notes are open while a client is bound or unbound and the hints are not sent yet. Nil means
-	// none.
-	Notes *notes.Writer
 	// Publish stores a client's message to a channel and notifies the subscribers.
 	Publish func(ctx context.Context, p Publication) (Published, error)
 	// StepStates changes the states of channels and notifies the subscribers, see

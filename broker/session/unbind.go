@@ -66,8 +66,6 @@ func (b *binder) unbind(ctx context.Context, old binding) error {
 		rebound, err = b.holds(ctx, old.client)
 	}
 	if user := wire.UserOf(old.client); err == nil && user != "" {
-		span := b.opts.Notes.Open()
-		defer span.Close()
 		var watchers []string
 		watchers, err = b.opts.Registry.ReleaseUser(ctx, user, old.client, old.generation)
 		b.opts.Notify.UserChanged(user, watchers)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"switchboard/broker/notes"
 	"switchboard/queue"
 )
 
@@ -37,9 +36,8 @@ type boundClient struct{ client, server string }
 
 // bindState is the state of a failed bind.
 type bindState struct {
-	ends     time.Time  // when the store no longer executes it
-	resolved bool       // only its end is awaited
-	span     notes.Span // of the bind
+	ends     time.Time // when the store no longer executes it
+	resolved bool      // only its end is awaited
 }
 
 // unconfirmedBind is one failed bind.
@@ -52,9 +50,9 @@ func (u unconfirmedBind) compare(other unconfirmedBind) int {
 	return cmp.Or(strings.Compare(u.client, other.client), strings.Compare(u.server, other.server))
 }
 
-// add remembers a bind that has failed now, and closes its span when it forgets it.
-func (l *unconfirmedBinds) add(client, server string, span notes.Span) {
-	l.put(unconfirmedBind{boundClient{client, server}, bindState{ends: time.Now().Add(lateBindEnds), span: span}})
+// add remembers a bind that has failed now.
+func (l *unconfirmedBinds) add(client, server string) {
+	l.put(unconfirmedBind{boundClient{client, server}, bindState{ends: time.Now().Add(lateBindEnds)}})
 }
 
 // put remembers a bind, unless a later one of the client is remembered.
@@ -64,12 +62,9 @@ func (l *unconfirmedBinds) put(u unconfirmedBind) {
 	if l.list == nil {
 		l.list = make(map[boundClient]bindState)
 	}
-	later, found := l.list[u.boundClient]
-	if found && later.ends.After(u.ends) || !found && len(l.list) >= maxUnconfirmed {
-		u.span.Close()
+	if later, found := l.list[u.boundClient]; found && later.ends.After(u.ends) || !found && len(l.list) >= maxUnconfirmed {
 		return
 	}
-	later.span.Close() // the note of the later bind has the same name
 	l.list[u.boundClient] = u.bindState
 }
 
@@ -106,8 +101,6 @@ func (b *binder) resolveUnconfirmed() {
 			}
 			if u.resolved = err == nil; !u.resolved || !final {
 				b.unconfirmed.put(u)
-			} else {
-				u.span.Close()
 			}
 		})
 	}

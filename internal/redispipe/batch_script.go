@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/internal/meter"
-	"switchboard/internal/note"
 )
 
 // BatchScript is a script that handles many targets in one run. Targets of concurrent calls share
@@ -40,7 +39,6 @@ type Target struct {
 	Script *BatchScript
 	Keys   []string // not empty, and in one slot of a Cluster
 	Args   []any
-	Note   note.Name // what the target changes, see Options.Journal; zero for none
 }
 
 // Answer is the result of the script for one target.
@@ -66,7 +64,7 @@ func (p *Pipe) EvalEach(ctx context.Context, targets ...Target) []Answer {
 	batch := make([]*call, 0, len(targets))
 	for i, t := range targets {
 		c := &own.calls[i]
-		c.waiter, c.script, c.target, c.note = &own.waiter, t.Script.Script, t, t.Note
+		c.waiter, c.script, c.target = &own.waiter, t.Script.Script, t
 		if t.Script.Durable {
 			durable = append(durable, c)
 		} else {

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
-
-	"switchboard/internal/note"
 )
 
 // call is a queued command, or a queued target of a BatchScript.
@@ -16,18 +14,14 @@ type call struct {
 	cmd    redis.Cmder // nil for a target
 	script *Script     // nil for a plain command
 	target Target      // zero for a command
-	note   note.Name   // zero for none
 	value  any         // result of a target
 	err    error
 
-	// Used by calls that are sent to a node of a Cluster without its client:
+	// Used by durable calls:
 	asking      bool // send ASKING first: the slot is being migrated to the node
 	redirects   int
-	unconfirmed error // returned with value if no replica confirmed a durable write
+	unconfirmed error // returned with value if no replica confirmed the write
 }
-
-// durable reports whether the call is a durable one.
-func (c *call) durable() bool { return c.cmd == nil && c.target.Script.Durable }
 
 // key returns the first key of a call, or "" if it has none. Plain commands have it after their
 // name. It only chooses the lane: the client of a Cluster finds the node of a plain call by itself.

@@ -8,16 +8,12 @@
 // A [Coalescer] is for work of several commands or steps. While one call is in flight, it collects
 // the names for the next call.
 //
-// A durable call returns after a replica has what it wrote. Durable calls have round trips of
-// their own, so that other calls do not wait for replicas.
-//
-// A call may have a Note: the name of what it changes. A [Journal] writes the Notes of a pipeline
-// in its first command. So what a server has changed can be found even if it is killed right
-// after.
+// A durable call returns after a replica has what it wrote. Durable calls have round trips of their
+// own, so that other calls do not wait for replicas.
 //
 // The replies to a call count in the Meter of its context, see package meter.
 //
-// A [Script] is a .lua file beside its caller. It is loaded once per server and runs by its
-// digest. A server that does not know the script (restarted, failed over, a new Cluster node) gets
-// the source in the same call.
+// A [Script] is a .lua file beside its caller. It is loaded once per server and runs by its digest.
+// A server that does not know the script (restarted, failed over, a new Cluster node) gets the
+// source in the same call.
 package redispipe

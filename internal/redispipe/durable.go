@@ -20,18 +20,25 @@ func (p *Pipe) durableTrip(to node, batch []*call) {
 	defer cancel()
 	commands := makeCommands(ctx, batch, p.opts.MaxTargets)
 	p.sendNewSources(to, commands)
-	entry, _ := p.begin(ctx, to, batch)
-	first := entry.Commands()
-	p.execDurable(ctx, to, first, commands)
+	p.execDurable(ctx, to, commands)
 	if unknown := unknownScripts(commands); len(unknown) > 0 {
 		// The node has lost its scripts, and the first WAIT may have taken all the time.
 		ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout+p.opts.ReplicaTimeout)
 		defer cancel()
-		p.execDurable(ctx, to, first, unknown)
+		p.execDurable(ctx, to, unknown)
 	}
 	p.setLoaded(to, commands)
-	entry.End()
-	p.answer(commands, true)
+	var redirected []command
+	for _, c := range commands {
+		if p.misdirected(c) {
+			redirected = append(redirected, c)
+		} else {
+			c.answer()
+		}
+	}
+	if len(redirected) > 0 {
+		go p.redirect(redirected) // takes a while; the lane goes on meanwhile
+	}
 }
 
 // loadedScript is a script that a node has run by its source.
@@ -73,11 +80,16 @@ func (p *Pipe) setLoaded(to node, commands []command) {
 	}
 }
 
-// execDurable sends one pipeline that begins with first and ends with a WAIT.
-func (p *Pipe) execDurable(ctx context.Context, to node, first []redis.Cmder, commands []command) {
+// execDurable sends one pipeline that ends with a WAIT.
+func (p *Pipe) execDurable(ctx context.Context, to node, commands []command) {
 	start := time.Now()
 	pipeline := to.Pipeline()
-	queueCommands(ctx, pipeline, first, commands)
+	for _, c := range commands {
+		if c.calls[0].asking {
+			_ = pipeline.Process(ctx, redis.NewStatusCmd(ctx, "asking"))
+		}
+		_ = pipeline.Process(ctx, c.cmd)
+	}
 	replicas := redis.NewIntCmd(ctx, "wait", 1, max(p.opts.ReplicaTimeout.Milliseconds(), 1)) // 0 would wait without limit
 	_ = pipeline.Process(ctx, replicas)
 	_, err := pipeline.Exec(ctx)
@@ -94,6 +106,6 @@ func (p *Pipe) execDurable(ctx context.Context, to node, first []redis.Cmder, co
 		}
 	}
 	if p.opts.Observe != nil {
-		p.opts.Observe(time.Since(start), len(first)+len(commands)+1, firstConnectionError(err, commands))
+		p.opts.Observe(time.Since(start), len(commands)+1, firstConnectionError(err, commands))
 	}
 }

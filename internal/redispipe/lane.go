@@ -202,6 +202,6 @@ func (p *Pipe) send(l *lane, batch []*call) {
 	case l.durable:
 		p.durableTrip(l.to, batch)
 	default:
-		p.roundTrip(l.to, batch)
+		p.roundTrip(batch)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"switchboard/internal/note"
 )
 
 // Options configures a Pipe.
@@ -36,8 +34,6 @@ type Options struct {
 	// error of the connection, nil if Redis replied. A run of a BatchScript counts as one command, and
 	// the WAIT of durable calls as another one. Nil means that round trips are not observed.
 	Observe func(d time.Duration, commands int, err error)
-	// Journal is called for pipelines with commands that have a Note. Nil means no call.
-	Journal Journal
 }
 
 // Pipe shares round trips to one Redis (single, Sentinel or Cluster).
@@ -79,32 +75,27 @@ func (p *Pipe) Cluster() bool {
 // Do sends cmd in a shared round trip and returns after the reply. If ctx ends first, Do returns
 // ctx's error. The command may still run if it was already sent.
 func (p *Pipe) Do(ctx context.Context, cmd redis.Cmder) error {
-	return p.single(ctx, call{cmd: cmd})
+	return p.single(ctx, cmd, nil)
 }
 
 // Eval runs a script like Do runs a command.
 func (p *Pipe) Eval(ctx context.Context, script *Script, keys []string, args ...any) (any, error) {
-	return p.EvalNoted(ctx, note.Name{}, script, keys, args...)
-}
-
-// EvalNoted is Eval for a script that changes what name names, see Options.Journal.
-func (p *Pipe) EvalNoted(ctx context.Context, name note.Name, script *Script, keys []string, args ...any) (any, error) {
 	cmd := script.evalSha(ctx, keys, args)
-	if err := p.single(ctx, call{cmd: cmd, script: script, note: name}); err != nil {
+	if err := p.single(ctx, cmd, script); err != nil {
 		return nil, err
 	}
 	return cmd.Val(), nil
 }
 
 // single sends one command.
-func (p *Pipe) single(ctx context.Context, one call) error {
+func (p *Pipe) single(ctx context.Context, cmd redis.Cmder, script *Script) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	c := &struct {
 		call
 		waiter
-	}{call: one}
+	}{call: call{cmd: cmd, script: script}}
 	c.waiter.expect(1)
 	c.call.waiter = &c.waiter
 	p.enqueue(ctx, false, &c.call)
@@ -112,66 +103,34 @@ func (p *Pipe) single(ctx context.Context, one call) error {
 		return err
 	}
 	if c.err == nil {
-		countReplies(ctx, c.cmd)
+		countReplies(ctx, cmd)
 	}
 	return c.err
 }
 
-// roundTrip makes one round trip for plain calls. to is their node, or the client of the Cluster.
-func (p *Pipe) roundTrip(to node, batch []*call) {
+// roundTrip makes one round trip for plain calls.
+func (p *Pipe) roundTrip(batch []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Timeout)
 	defer cancel()
 	commands := makeCommands(ctx, batch, p.opts.MaxTargets)
-	entry, noted := p.begin(ctx, to, batch)
-	if !noted {
-		to = p.client // it follows redirects, and repeats what may be repeated
-	}
-	first := entry.Commands()
-	p.exec(ctx, to, first, commands)
+	p.exec(ctx, commands)
 	if unknown := unknownScripts(commands); len(unknown) > 0 {
-		p.exec(ctx, to, first, unknown)
+		p.exec(ctx, unknown)
 	}
-	entry.End()
-	p.answer(commands, noted)
-}
-
-// answer passes the replies to the callers. If direct is true, the commands were sent to a node of
-// the Cluster without its client, and answer follows redirects.
-func (p *Pipe) answer(commands []command, direct bool) {
-	var redirected []command
 	for _, c := range commands {
-		if direct && p.misdirected(c) {
-			redirected = append(redirected, c)
-		} else {
-			c.answer()
-		}
-	}
-	if len(redirected) > 0 {
-		go p.redirect(redirected) // takes a while; the lane goes on meanwhile
+		c.answer()
 	}
 }
 
-// exec sends one pipeline that begins with first.
-func (p *Pipe) exec(ctx context.Context, to node, first []redis.Cmder, commands []command) {
+func (p *Pipe) exec(ctx context.Context, commands []command) {
 	start := time.Now()
-	pipeline := to.Pipeline()
-	queueCommands(ctx, pipeline, first, commands)
+	pipeline := p.client.Pipeline()
+	for _, c := range commands {
+		_ = pipeline.Process(ctx, c.cmd) // only queues; each command keeps its own error
+	}
 	_, err := pipeline.Exec(ctx)
 	if p.opts.Observe != nil {
-		p.opts.Observe(time.Since(start), len(first)+len(commands), firstConnectionError(err, commands))
-	}
-}
-
-// queueCommands only queues: each command keeps its own error.
-func queueCommands(ctx context.Context, pipeline redis.Pipeliner, first []redis.Cmder, commands []command) {
-	for _, cmd := range first {
-		_ = pipeline.Process(ctx, cmd)
-	}
-	for _, c := range commands {
-		if c.calls[0].asking {
-			_ = pipeline.Process(ctx, redis.NewStatusCmd(ctx, "asking"))
-		}
-		_ = pipeline.Process(ctx, c.cmd)
+		p.opts.Observe(time.Since(start), len(commands), firstConnectionError(err, commands))
 	}
 }
 

@@ -11,9 +11,7 @@ import (
 )
 
 // A Cluster client follows MOVED and ASK by itself, but a WAIT has no key, so it cannot be sent to
-// the same node that way. Nor is the note of a call sent to the node to which the client redirects
-// the call, see Journal. Durable calls and pipelines with Notes therefore go to one node and are
-// redirected in this file.
+// the same node that way. Durable calls therefore go to one node and are redirected in this file.
 
 const (
 	// maxRedirects is the most redirects of one call, as in go-redis.
@@ -61,8 +59,7 @@ func (p *Pipe) redirect(commands []command) {
 			continue
 		}
 		only.redirects++
-		c.cmd.SetErr(nil)
-		p.start(ctx, p.join(laneID{to, only.durable()}, only))
+		p.start(ctx, p.join(laneID{to, true}, only))
 	}
 }
 
@@ -78,7 +75,7 @@ func (p *Pipe) next(ctx context.Context, nodes map[string]node, err error, c *ca
 		return to, nil
 	}
 	c.asking = false
-	return p.master(ctx, c.key())
+	return p.master(ctx, c.target.Keys[0])
 }
 
 // nodes reloads the state of the Cluster and returns its nodes by address.
