@@ -20,7 +20,7 @@ const readAllBeats = 30
 type known struct {
 	number int64 // see registry.Changes; 0 if the next beat reads all servers
 	epoch  uint64
-	beats  int    // since the last one that read all servers
+	beats  int // since the last one that read all servers
 
 	changes map[string]registry.Server // live, by the list that beats return
 	leases  map[string]registry.Server // live only by their leases
