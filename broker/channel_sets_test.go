@@ -33,6 +33,13 @@ func (r *listingRegistry) BindChannels(ctx context.Context, server string, chann
 	return r.Registry.BindChannels(ctx, server, channels)
 }
 
+func (r *listingRegistry) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
+	r.mu.Lock()
+	r.bound = append(r.bound, channels...)
+	r.mu.Unlock()
+	return r.Registry.RebindChannels(ctx, server, channels)
+}
+
 func (r *listingRegistry) HoldChannels(ctx context.Context, server string, channels []string) error {
 	err := r.Registry.HoldChannels(ctx, server, channels)
 	r.mu.Lock()

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 )
@@ -35,6 +36,11 @@ func testBatches(t *testing.T, s store) {
 		ok(t, err)
 		want(t, []string{"a"})(s.ChannelServers(ctx, channels[i]))
 	}
+	ok(t, s.UnbindChannel(ctx, "a", channels[3]))
+	restored, errs := s.RebindChannels(ctx, "a", channels)
+	ok(t, errors.Join(errs...))
+	want(t, []string{channels[3]})(restored, nil)
+	want(t, []string{"a"})(s.ChannelServers(ctx, channels[3]))
 
 	want(t, true)(s.DeclareDead(ctx, "dead"))
 	fails(t, s.HoldClients(ctx, "dead", clients), ErrDead)

@@ -30,6 +30,16 @@ func (m *Memory) BindChannels(ctx context.Context, server string, channels []str
 	return errs
 }
 
+// RebindChannels is like [Redis.RebindChannels].
+func (m *Memory) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
+	for _, channel := range channels {
+		if servers, _ := m.ChannelServers(ctx, channel); !slices.Contains(servers, server) {
+			restored = append(restored, channel)
+		}
+	}
+	return restored, m.BindChannels(ctx, server, channels)
+}
+
 // UnbindChannel is like [Redis.UnbindChannel].
 func (m *Memory) UnbindChannel(_ context.Context, server, channel string) error {
 	m.mu.Lock()

@@ -25,9 +25,21 @@ func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 // BindChannels binds each channel like BindChannel. It returns one error for each channel, in the
 // order of channels.
 func (r *Redis) BindChannels(ctx context.Context, server string, channels []string) []error {
-	errs := make([]error, 0, len(channels))
+	_, errs := r.RebindChannels(ctx, server, channels)
+	return errs
+}
+
+// RebindChannels is BindChannels for channels that the server has bound before. It also returns
+// those whose ch_ lacked the server: meanwhile, others may have missed what it has there. A call
+// that fails may have restored them, too.
+func (r *Redis) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
+	errs = make([]error, 0, len(channels))
 	for chunk := range slices.Chunk(channels, redispipe.MaxNames) {
-		failed := r.bindChannels(ctx, server, chunk)
+		failed := r.bindEach(ctx, server, chunk, func(channel string, added int64) {
+			if added > 0 {
+				restored = append(restored, channel)
+			}
+		})
 		for _, channel := range chunk {
 			err := redispipe.ErrorOf(failed, channel)
 			if err != nil {
@@ -36,7 +48,7 @@ func (r *Redis) BindChannels(ctx context.Context, server string, channels []stri
 			errs = append(errs, err)
 		}
 	}
-	return errs
+	return restored, errs
 }
 
 // UnbindChannel reverts BindChannel: it removes the server from ch_; then the channel from the list
@@ -50,9 +62,15 @@ func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error
 	return nil
 }
 
-// bindChannels makes the steps of BindChannel, each for all channels in one round trip. It waits
+// bindChannels is bindEach without a function.
+func (r *Redis) bindChannels(ctx context.Context, server string, channels []string) error {
+	return r.bindEach(ctx, server, channels, nil)
+}
+
+// bindEach makes the steps of BindChannel, each for all channels in one round trip. It waits
 // for the replies of a step before the next one: in a Cluster the steps go to different nodes, so
-// the order in a pipeline is not enough.
+// the order in a pipeline is not enough. It calls added, if not nil, with 1 for each channel that
+// the server was added to, and with 0 for each other one.
 //
 // All steps run every time, although the list changes only with a channel's first server. The list
 // may lack the channel: the first server died before the last step, or a failover lost the entry.
@@ -62,12 +80,12 @@ func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error
 // first check, and then be declared dead and cleaned up. No janitor would remove a binding that it
 // makes after that, so it reverts the binding itself. If the server is declared dead after the
 // second check, the channel is still in its s_ch_.
-func (r *Redis) bindChannels(ctx context.Context, server string, channels []string) error {
+func (r *Redis) bindEach(ctx context.Context, server string, channels []string, added func(channel string, n int64)) error {
 	if err := r.hold(ctx, r.keys.heldChannels(server), server, channels...); err != nil {
 		return err
 	}
 	failed := make(redispipe.Failed)
-	if channels = r.forEach(ctx, failed, channels, nil, "sadd", server); len(channels) == 0 {
+	if channels = r.forEach(ctx, failed, channels, added, "sadd", server); len(channels) == 0 {
 		return failed.OrNil()
 	}
 	dead := redis.NewIntCmd(ctx, "exists", r.keys.tombstone(server))

@@ -25,6 +25,7 @@ type Channel struct {
 	// that waits for it as idle, which it does not do for a mutex.
 	bindLock   chan struct{}
 	mayBeBound bool // guarded by bindLock: the registry may have this server as an owner
+	restored   bool // guarded by bindLock: a call that failed may have restored a lost binding, see Rebind
 	bound      atomic.Bool
 
 	tail atomic.Pointer[tail] // read by all goroutines, replaced under mu

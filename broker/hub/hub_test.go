@@ -378,7 +378,7 @@ func TestRebindBindsUnderTheNewID(t *testing.T) {
 	id := "me"
 	s.opts.ServerID = func() string { return id }
 	id = "me-again"
-	if failed, err := s.Rebind(t.Context(), []string{"a", "unknown"}, "me"); err != nil || failed != nil {
+	if _, failed, err := s.Rebind(t.Context(), []string{"a", "unknown"}, "me"); err != nil || failed != nil {
 		t.Fatal(failed, err)
 	}
 	if list, _ := s.reg.ChannelServers(t.Context(), "a"); !slices.Equal(list, []string{"me-again"}) {

@@ -44,16 +44,16 @@ func (h *Hub) ListAgain(ctx context.Context, names []string) (err error) {
 // Rebind binds channels again that the store may have lost, and then compares them with the store.
 // It skips channels that are not bound. If this server was declared dead, old is its former id, and
 // Rebind unbinds the channels from it. Otherwise old is empty. Rebind returns the names of the
-// channels that are perhaps not bound.
+// channels that the store had lost, and of those that are perhaps not bound.
 //
 // The order matters: a message that was stored while the store had lost the binding has an id that
 // the comparison after the binding sees.
-func (h *Hub) Rebind(ctx context.Context, names []string, old string) (failed []string, err error) {
+func (h *Hub) Rebind(ctx context.Context, names []string, old string) (restored, failed []string, err error) {
 	h.eachBound(names, func(channels []*Channel) {
-		more, failure := h.rebindLocked(ctx, channels, old)
-		failed, err = append(failed, more...), errors.Join(err, failure)
+		back, more, failure := h.rebindLocked(ctx, channels, old)
+		restored, failed, err = append(restored, back...), append(failed, more...), errors.Join(err, failure)
 	})
-	return failed, err
+	return restored, failed, err
 }
 
 // eachBound calls do with those of the channels that are bound, while no call binds or unbinds
@@ -106,7 +106,7 @@ func (c *Channel) tryLock() bool {
 }
 
 // rebindLocked is Rebind for bound channels whose bindLock is locked.
-func (h *Hub) rebindLocked(ctx context.Context, channels []*Channel, old string) (failed []string, err error) {
+func (h *Hub) rebindLocked(ctx context.Context, channels []*Channel, old string) (restored, failed []string, err error) {
 	names := namesOf(channels)
 	errs := make([]error, len(names))
 	if old != "" {
@@ -116,19 +116,25 @@ func (h *Hub) rebindLocked(ctx context.Context, channels []*Channel, old string)
 		}
 		calls.Wait()
 	}
-	for i, err := range h.opts.Registry.BindChannels(ctx, h.opts.ServerID(), names) {
+	missing, answers := h.opts.Registry.RebindChannels(ctx, h.opts.ServerID(), names)
+	for i, err := range answers {
 		errs[i] = errors.Join(errs[i], err)
 	}
 	bound := channels[:0]
 	for i, c := range channels {
-		if errs[i] == nil {
-			bound = append(bound, c)
+		if errs[i] != nil {
+			c.restored = true // perhaps, by a call without an answer
+			failed, err = append(failed, names[i]), errs[i]
 			continue
 		}
-		failed, err = append(failed, names[i]), errs[i]
+		bound = append(bound, c)
+		if c.restored || slices.Contains(missing, names[i]) {
+			restored = append(restored, names[i])
+		}
+		c.restored = false
 	}
 	if failure := h.compareChunk(ctx, bound); failure != nil { // a later tick compares again
 		h.opts.Logger.Warn().Err(failure).Msg("channels that were bound again are not compared; a later tick tries again")
 	}
-	return failed, err
+	return restored, failed, err
 }

@@ -17,12 +17,12 @@ type countingRegistry struct {
 	fail          error
 }
 
-func (r *countingRegistry) BindChannels(ctx context.Context, server string, channels []string) []error {
+func (r *countingRegistry) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
 	r.bound = append(r.bound, channels...)
 	if r.fail != nil {
-		return slices.Repeat([]error{r.fail}, len(channels))
+		return nil, slices.Repeat([]error{r.fail}, len(channels))
 	}
-	return r.Memory.BindChannels(ctx, server, channels)
+	return r.Memory.RebindChannels(ctx, server, channels)
 }
 
 func (r *countingRegistry) HoldChannels(ctx context.Context, server string, channels []string) error {
@@ -56,8 +56,8 @@ func TestRebind(t *testing.T) {
 	rebound := make(chan struct{})
 	go func() {
 		defer close(rebound)
-		if failed, err := s.Rebind(t.Context(), []string{"a", "unknown"}, ""); err != nil || failed != nil {
-			t.Error(failed, err)
+		if restored, failed, err := s.Rebind(t.Context(), []string{"a", "unknown"}, ""); err != nil || failed != nil || !slices.Equal(restored, []string{"a"}) {
+			t.Errorf("restored %v, failed %v, %v", restored, failed, err)
 		}
 	}()
 	unlock()
@@ -72,8 +72,15 @@ func TestRebind(t *testing.T) {
 		t.Errorf("listed %v, %v", reg.listed, err)
 	}
 	reg.fail = errors.New("unavailable")
-	if failed, err := s.Rebind(t.Context(), []string{"a", "b"}, ""); !errors.Is(err, reg.fail) || !slices.Equal(failed, []string{"a", "b"}) {
+	if _, failed, err := s.Rebind(t.Context(), []string{"a", "b"}, ""); !errors.Is(err, reg.fail) || !slices.Equal(failed, []string{"a", "b"}) {
 		t.Errorf("failed %v, %v", failed, err)
+	}
+	reg.fail = nil
+	if restored, _, err := s.Rebind(t.Context(), []string{"b"}, ""); err != nil || !slices.Equal(restored, []string{"b"}) {
+		t.Errorf("restored %v, %v; the call that failed may have restored b", restored, err)
+	}
+	if restored, _, err := s.Rebind(t.Context(), []string{"a", "b"}, ""); err != nil || !slices.Equal(restored, []string{"a"}) {
+		t.Errorf("restored %v, %v; want a, which has not been bound since the failure", restored, err)
 	}
 }
 

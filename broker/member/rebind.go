@@ -163,9 +163,9 @@ func (m *Member) rebindBatch(ctx context.Context, batch map[item]need, formerID 
 		failure(ofChannel, held, p.Hub.ListAgain(ctx, held))
 	}
 	if len(own) > 0 {
-		names, err := p.Hub.Rebind(ctx, own, formerID)
+		restored, names, err := p.Hub.Rebind(ctx, own, formerID)
 		failure(ofChannel, names, err)
-		p.Presence.Resync(slices.DeleteFunc(own, wire.IsSystem))
+		p.Presence.Resync(slices.DeleteFunc(own, wire.IsSystem), slices.DeleteFunc(restored, wire.IsSystem))
 	}
 	if len(clients) > 0 {
 		names, err := p.Sessions.Rebind(ctx, clients)

@@ -48,7 +48,7 @@ func TestHereOfRewrittenAlias(t *testing.T) {
 		w.settle()
 		a.mustShow("amy/phone", 1, "x")
 		w.settle()
-		a.Resync(testChannels)
+		a.Resync(testChannels, nil)
 		w.setAlias("amy", "")
 		w.settle()
 		h := a.lockHere(testChannel, false)

@@ -168,7 +168,7 @@ func runRandomAliases(t *testing.T, seed uint64, large int) {
 				w.setLive()
 			}
 		case 12:
-			n.Resync([]string{testChannel})
+			n.Resync([]string{testChannel}, nil)
 		case 13:
 			watchers[w.intn(2)].setBacklogged(w.intn(2) == 0)
 		}

@@ -181,12 +181,17 @@ func (p *Presence) isLive(server string) bool { return (*p.live.Load())[server] 
 
 // Resync compares the rosters of the channels with the store, writes those that differ, and reads
 // the views of the channels again. Call it when the store may have lost them, or when this server
-// has a new id because it was declared dead. Resync does not wait for the result.
-func (p *Presence) Resync(channels []string) {
+// has a new id because it was declared dead. restored are those of the channels whose servers had
+// lacked this one: others have perhaps read them meanwhile, so their rosters are published even if
+// they do not differ. Resync does not wait for the result.
+func (p *Presence) Resync(channels, restored []string) {
 	p.mu.Lock()
 	var views []*View
 	for _, channel := range channels {
-		p.pendingLocked(channel).compare()
+		r := p.pendingLocked(channel)
+		if r.compare(); slices.Contains(restored, channel) {
+			r.equal = false
+		}
 		if v := p.views[channel]; v != nil {
 			views = append(views, v)
 		}

@@ -63,7 +63,7 @@ func runRandom(t *testing.T, seed uint64, large int) {
 				w.setLive()
 			}
 		case 11:
-			n.Resync([]string{testChannel})
+			n.Resync([]string{testChannel}, nil)
 		case 12:
 			w.delay()
 		case 13:
@@ -122,6 +122,34 @@ func TestLeaseEnds(t *testing.T) {
 		w.setLive()
 		w.settle()
 		o.expect([]string{"phone", "tv"})
+	})
+}
+
+// TestRestoredServer checks that members are shown whose server was missing in the store when the
+// watchers read it, although the roster of that server has not changed.
+func TestRestoredServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, 0, "a", "b")
+		a, b := w.nodes["a"], w.nodes["b"]
+		b.join("phone", "bob", 1)
+		w.settle()
+		o := a.watch("x")
+		o.expect([]string{"phone"})
+		roster, err := w.store.Roster(t.Context(), "b", testChannel)
+		w.check(err)
+		w.check(w.store.UnbindChannel(t.Context(), "b", testChannel)) // a failover
+		a.Resync([]string{testChannel}, nil)
+		w.settle()
+		o.expect(nil)
+		w.check(w.store.BindChannel(t.Context(), "b", testChannel))
+		for _, o := range w.store.ChangePresence(t.Context(), "b", []registry.RosterChange{
+			{Channel: testChannel, PresenceChange: registry.PresenceChange{Join: roster.Members}},
+		}) {
+			w.check(o.Err)
+		}
+		b.Resync([]string{testChannel}, []string{testChannel})
+		w.settle()
+		o.expect([]string{"phone"})
 	})
 }
 

@@ -206,6 +206,6 @@ func (c *stoppingWorld) resume(n *node) {
 			c.check(c.store.UnbindChannel(ctx, old, channel))
 			c.check(c.store.BindChannel(ctx, n.id, channel))
 		}
-		n.Resync(testChannels)
+		n.Resync(testChannels, nil)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,6 +60,23 @@ func (s *store) BindChannels(ctx context.Context, server string, channels []stri
 	return errorsOf(concurrently(ctx, channels, func(ctx context.Context, channel string) (struct{}, error) {
 		return struct{}{}, s.BindChannel(ctx, server, channel)
 	}))
+}
+
+func (s *store) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
+	added := concurrently(ctx, channels, func(ctx context.Context, channel string) (restored bool, err error) {
+		err = callStoreErr(ctx, s, "BindChannel", subject{channel: channel, server: server}, func(ctx context.Context) error {
+			servers, err := s.w.registry.ChannelServers(ctx, channel)
+			restored = !slices.Contains(servers, server)
+			return errors.Join(err, s.w.registry.BindChannel(ctx, server, channel))
+		}, server, channel)
+		return restored, err
+	})
+	for i, o := range added {
+		if o.Value {
+			restored = append(restored, channels[i])
+		}
+	}
+	return restored, errorsOf(added)
 }
 
 func (s *store) UnbindChannel(ctx context.Context, server, channel string) error {
@@ -299,7 +317,7 @@ func concurrently[P, T any](ctx context.Context, items []P, do func(context.Cont
 	return out
 }
 
-func errorsOf(outcomes []queue.Outcome[struct{}]) []error {
+func errorsOf[T any](outcomes []queue.Outcome[T]) []error {
 	errs := make([]error, len(outcomes))
 	for i, o := range outcomes {
 		errs[i] = o.Err

@@ -28,6 +28,7 @@ type Registry interface {
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
+	RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 }
 
@@ -76,6 +77,12 @@ func (w *Wrapper) BindUsers(ctx context.Context, list []registry.UserBinding) []
 // BindChannels implements [Registry].
 func (w *Wrapper) BindChannels(ctx context.Context, server string, channels []string) []error {
 	return w.record(ctx, w.recorder.ChannelsChanged, channels, w.registry.BindChannels(ctx, server, channels))
+}
+
+// RebindChannels implements [Registry].
+func (w *Wrapper) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
+	restored, errs = w.registry.RebindChannels(ctx, server, channels)
+	return restored, w.record(ctx, w.recorder.ChannelsChanged, channels, errs)
 }
 
 // UnbindChannel implements [Registry].
