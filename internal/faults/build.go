@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"switchboard/internal/proc"
@@ -15,14 +16,18 @@ import (
 
 // programs are the paths of the programs under test, and of the script with the clients of
 // client/js.
-type programs struct{ broker, wrongClock, janitor, sdk string }
+type programs struct {
+	broker, wrongClock, janitor, sdk string
+	former                           formerVersion
+}
 
 // clockShift is how far the wrong clock is off, in seconds.
 const clockShift = 600
 
-// build builds the programs once for all scenarios. The broker with a wrong clock needs a patched
-// standard library, and is built only if withWrongClock is set.
-func build(ctx context.Context, dir string, withWrongClock bool) (programs, error) {
+// build builds the programs once for the scenarios. The broker with a wrong clock needs a patched
+// standard library, and the former version the history of the clone, so they are built only if they
+// are needed.
+func build(ctx context.Context, dir string, chosen []scenario) (programs, error) {
 	b := programs{
 		broker: filepath.Join(dir, "broker"), wrongClock: filepath.Join(dir, "broker-shifted"), janitor: filepath.Join(dir, "janitor"),
 	}
@@ -33,7 +38,12 @@ func build(ctx context.Context, dir string, withWrongClock bool) (programs, erro
 	if err := proc.GoBuild(ctx, "-o", dir+string(filepath.Separator), "switchboard/cmd/broker", "switchboard/cmd/janitor"); err != nil {
 		return b, err
 	}
-	if !withWrongClock {
+	if slices.ContainsFunc(chosen, func(sc scenario) bool { return sc.mixed }) {
+		if b.former, err = buildFormer(ctx, dir); err != nil {
+			return b, fmt.Errorf("the former version: %w", err)
+		}
+	}
+	if !slices.ContainsFunc(chosen, func(sc scenario) bool { return sc.wrongClock }) {
 		return b, nil
 	}
 	overlay, err := overlayClock(ctx, dir)

@@ -47,12 +47,17 @@
 // shows what was erased, if a report did not arrive and no gap covers it, or if the new clients
 // miss anything else.
 //
+// The former version is built from the history of the clone: the last revision without
+// broker/peer/features.go. In a shallow clone nothing runs, and the error says how to fetch the
+// history. With --only, and without that row, no history is needed.
+//
 // --seed determines all choices: victims, moments, and which connections are cut. It does not
 // determine the random choices of the programs under test: which broker a client tries first, and
 // retry jitter.
 //
 //	scenarios.go       the table of scenarios
 //	faults.go          what each fault does
+//	former.go          builds the programs of a former version, and mixes versions
 //	run.go             the course of a scenario
 //	testbed.go         the processes and clients of a scenario; its parts are store.go, instance.go,
 //	                   testclient.go, eventstream.go, serverlink.go, clientlink.go

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -51,8 +50,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	}
 	r := o.runner()
 	r.dir, r.logf = dir, func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }
-	withWrongClock := slices.ContainsFunc(chosen, func(sc scenario) bool { return sc.wrongClock })
-	if r.programs, err = build(ctx, dir, withWrongClock); err != nil {
+	if r.programs, err = build(ctx, dir, chosen); err != nil {
 		return err
 	}
 	l := newLedger(ctx, r)

@@ -17,6 +17,7 @@ type scenario struct {
 	redisLink  bool   // a proxy between the victim and Redis
 	peerLinks  bool   // a proxy in front of each broker's listener for the others
 	wrongClock bool   // the victim's wall clock is wrong
+	mixed      bool   // the victim, another broker and the janitor are of the former version at first
 	special    role   // role of some clients
 	percent    int    // percentage of clients with that role
 	forgets    bool   // Redis loses its last writes under this fault
@@ -56,6 +57,10 @@ var scenarios = []scenario{
 	{
 		name: "rolling restart of five", redis: single, fault: rollingRestart, brokers: 5,
 		about: "each of five brokers in turn is stopped by SIGTERM and restarted",
+	},
+	{
+		name: "mixed versions", redis: single, fault: mixVersions, ghosts: true, mixed: true,
+		about: "two of three brokers and the janitor are of the former version; one of the two is killed, as in kill -9 broker, and one of this version takes its place; then the third broker is rolled back to the former version, and the last one of the two upgraded",
 	},
 	{
 		name: "wrong clock", redis: single, fault: noFault, wrongClock: true,

@@ -19,14 +19,18 @@ func TestShortLedger(t *testing.T) {
 	}
 	r := o.runner()
 	r.dir, r.logf = t.TempDir(), t.Logf
-	if r.programs, err = build(ctx, r.dir, false); err != nil {
+	var chosen []scenario
+	for _, name := range []string{
+		"kill -9 broker", "freeze broker", "Sentinel failover, durable", "hints dropped", "rolling restart", "mixed versions",
+	} {
+		chosen = append(chosen, scenarioNamed(t, name))
+	}
+	if r.programs, err = build(ctx, r.dir, chosen); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{
-		"kill -9 broker", "freeze broker", "Sentinel failover, durable", "hints dropped", "rolling restart",
-	} {
-		t.Run(name, func(t *testing.T) {
-			result := r.run(ctx, scenarioNamed(t, name))
+	for _, sc := range chosen {
+		t.Run(sc.name, func(t *testing.T) {
+			name, result := sc.name, r.run(ctx, sc)
 			if len(result.Red) > 0 {
 				t.Error(result.explain())
 			}

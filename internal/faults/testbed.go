@@ -127,6 +127,9 @@ func (tb *testbed) start(ctx context.Context, programs programs) error {
 		tb.victim().program = programs.wrongClock
 	}
 	tb.janitor = &janitor{program: programs.janitor, redis: tb.store.url, every: tb.times.janitorInterval()}
+	if tb.scenario.mixed {
+		tb.useFormer(programs.former)
+	}
 	if err := tb.janitor.start(); err != nil {
 		return err
 	}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// firstOfVersion is a file that the former version lacks. The version before its first commit is
+// the last one whose servers do not count hints from their start, do not say goodbye, and are not
+// in the list of leases.
+const firstOfVersion = "broker/peer/features.go"
+
+// formerVersion has the programs of the former version.
+type formerVersion struct{ broker, janitor string }
+
+// buildFormer builds the former version from the history of this clone.
+func buildFormer(ctx context.Context, dir string) (formerVersion, error) {
+	dir = filepath.Join(dir, "former")
+	v := formerVersion{broker: filepath.Join(dir, "bin", "broker"), janitor: filepath.Join(dir, "bin", "janitor")}
+	revision, err := formerRevision(ctx)
+	if err != nil {
+		return v, err
+	}
+	if err := checkOut(ctx, revision, filepath.Join(dir, "src")); err != nil {
+		return v, err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Dir(v.broker)+string(filepath.Separator), "./cmd/broker", "./cmd/janitor")
+	build.Dir = filepath.Join(dir, "src")
+	if out, err := build.CombinedOutput(); err != nil {
+		return v, fmt.Errorf("%v at %s: %w\n%s", build.Args, revision, err, out)
+	}
+	return v, nil
+}
+
+// formerRevision returns the revision of the former version.
+func formerRevision(ctx context.Context) (string, error) {
+	first, err := git(ctx, "log", "--diff-filter=A", "--format=%H", "--", ":/"+firstOfVersion)
+	if err != nil {
+		return "", err
+	}
+	shallow, err := git(ctx, "rev-parse", "--is-shallow-repository")
+	if err != nil {
+		return "", err
+	}
+	lines := strings.Fields(string(first))
+	if len(lines) == 0 || strings.TrimSpace(string(shallow)) == "true" {
+		return "", errors.New("this clone has no history to build the former version from; run git fetch --unshallow")
+	}
+	return lines[len(lines)-1] + "^", nil
+}
+
+// checkOut writes the files of a revision into a new directory. It leaves the clone as it is.
+func checkOut(ctx context.Context, revision, dir string) error {
+	root, err := git(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	archive, err := git(ctx, "-C", strings.TrimSpace(string(root)), "archive", revision)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	extract := exec.CommandContext(ctx, "tar", "-x", "-C", dir)
+	extract.Stdin = bytes.NewReader(archive)
+	if out, err := extract.CombinedOutput(); err != nil {
+		return fmt.Errorf("%v: %w\n%s", extract.Args, err, out)
+	}
+	return nil
+}
+
+func git(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	out, err := cmd.Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, fmt.Errorf("%v: %w\n%s", cmd.Args, err, failed.Stderr)
+	}
+	return out, err
+}
+
+// mixVersions kills a broker of the former version, and starts one of this version in its place.
+// Then it rolls a broker of this version back, and upgrades the last one of the former version.
+func mixVersions(ctx context.Context, tb *testbed) error {
+	first, upgraded, rolledBack := tb.victim(), tb.survivors()[0], tb.survivors()[1]
+	former, current := first.program, rolledBack.program
+	tb.recordFault()
+	first.kill()
+	if err := tb.awaitGhostsGone(ctx); err != nil {
+		return err
+	}
+	first.program, rolledBack.program, upgraded.program = current, former, current
+	if err := first.start(ctx); err != nil {
+		return err
+	}
+	for _, b := range []*instance{rolledBack, upgraded} {
+		if err := tb.awaitBeats(ctx, 2); err != nil {
+			return err
+		}
+		tb.logf("%s gets the other version", b.name)
+		if err := b.restart(ctx); err != nil {
+			return err
+		}
+	}
+	return tb.awaitBeats(ctx, 2)
+}
+
+// useFormer has two of three brokers, the victim among them, and the janitor run the former version.
+func (tb *testbed) useFormer(v formerVersion) {
+	tb.victim().program, tb.survivors()[0].program = v.broker, v.broker
+	tb.janitor.program = v.janitor
+}
