@@ -78,7 +78,7 @@ func TestHintsToAll(t *testing.T) {
 		links := &sentHints{}
 		m := newMember(store)
 		m.opts.Describe = func(id string) registry.Server { return registry.Server{ID: id} }
-		m.Attach(Parts{Presence: presence.New(presence.Options{Pool: work.New(1), Store: store, ServerID: m.ID}), Links: links})
+		m.Attach(Parts{Presence: presence.New(presence.Options{Pool: work.NewOn(1, func(worker func()) { go worker() }), Store: store, ServerID: m.ID}), Links: links})
 		join := func(id string) {
 			if _, err := store.Renew(t.Context(), registry.Server{ID: id}, 0); err != nil {
 				t.Fatal(err)

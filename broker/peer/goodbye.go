@@ -50,20 +50,24 @@ func (k *link) ending(f features) (end ending) {
 	return end
 }
 
+// flushQueue writes the queue, or an empty batch. If hints after those in the queue were dropped,
+// it returns false, and there is no goodbye yet: the next batch has their number.
+func (k *link) flushQueue(f features, goodbye bool, write func([]byte) error) (whole bool, err error) {
+	end := k.ending(f)
+	hints, number, whole := k.take(nil)
+	if end.goodbye = goodbye; !whole {
+		end = ending{}
+	}
+	_, err = k.flush(nil, number, hints, end, write)
+	return whole, err
+}
+
 // sayGoodbye flushes the queue and announces that no more hints follow. ended receives when the
 // receiver has ended the link.
 func (k *link) sayGoodbye(ctx context.Context, f features, write func([]byte) error, ended chan error) (err error) {
 	k.outbox.leave()
-	var hints []Hint
-	var buf []byte
 	for whole := false; !whole; {
-		end := k.ending(f)
-		var number uint64
-		hints, number, whole = k.take(nil)
-		if end.goodbye = f.has(goodbye); !whole {
-			end = ending{} // hints after these were dropped: the next batch has their number
-		}
-		if buf, err = k.flush(buf, number, hints, end, write); err != nil {
+		if whole, err = k.flushQueue(f, f.has(goodbye), write); err != nil {
 			return fmt.Errorf("write: %w", err)
 		}
 	}

@@ -37,10 +37,11 @@ func (w *world) step() {
 		}
 		kinds++
 	}
-	runs, hasHints, up := w.dueRuns(), len(w.hints) > 0, len(w.live()) > 0
+	runs, hasHints, up := w.dueRuns(), len(w.dueHints()) > 0, len(w.live()) > 0
 	add(30, len(w.openCalls()) > 0, w.stepCall)
 	add(30, len(runs) > 0, func() { w.runLoop(pick(w, runs)) })
 	add(10, hasHints, w.stepHint)
+	add(10, up, w.stepLink)
 	add(16, up, w.stepClient)
 	add(9, up, w.drawPush)
 	add(4, up, func() {
@@ -62,6 +63,7 @@ func (w *world) step() {
 	add(6, w.hasStates, func() {
 		time.Sleep(time.Duration(1+w.rng.IntN(40)) * time.Millisecond)
 		w.log("milliseconds pass")
+		w.heartbeats()
 	})
 	add(1, w.hasStates && !w.cleaning, w.stepStatesRound)
 	sum := 0
@@ -112,58 +114,46 @@ func (w *world) stepCall() {
 	}
 }
 
-// stepHint delivers, repeats or loses a hint.
-func (w *world) stepHint() {
-	i := w.rng.IntN(len(w.hints))
-	h := w.hints[i]
-	switch {
-	case w.profile >= lossy && w.oneIn(4):
-		w.hints = slices.Delete(w.hints, i, i+1)
-		w.loseHint(h, "lost")
-	case w.oneIn(8):
-		w.log("repeat %v", h)
-		w.deliver(h)
-	default:
-		w.hints = slices.Delete(w.hints, i, i+1)
-		w.deliver(h)
+// dueHints returns the indexes of the hints whose receivers run.
+func (w *world) dueHints() (due []int) {
+	for i, h := range w.hints {
+		if h.to.up() {
+			due = append(due, i)
+		}
 	}
+	return due
+}
+
+// stepHint delivers or repeats a hint.
+func (w *world) stepHint() {
+	i := pick(w, w.dueHints())
+	if w.oneIn(8) {
+		w.log("repeat %v", w.hints[i])
+		w.deliver(w.hints[i])
+		return
+	}
+	w.deliverAt(i)
+}
+
+// deliverAt delivers a hint in the list, and removes it.
+func (w *world) deliverAt(i int) {
+	h := w.hints[i]
+	w.hints = slices.Delete(w.hints, i, i+1)
+	w.deliver(h)
 }
 
 // deliver delivers a hint.
 func (w *world) deliver(h pendingHint) {
-	for _, n := range w.nodes {
-		if n.serverID() == h.to {
-			if !n.up() {
-				break
-			}
-			w.log("deliver %v", h)
-			n.member.Hint(h.Hint)
-			w.settle()
-			return
-		}
-	}
-	w.loseHint(h, "has no receiver")
+	w.log("deliver %v", h)
+	h.to.member.Hint(h.Hint)
+	w.settle()
 }
 
-// loseHint loses a hint. The link detects the loss, so its receiver sweeps.
-func (w *world) loseHint(h pendingHint, how string) {
-	w.log("%s: %v", how, h)
-	for _, n := range w.nodes {
-		if n.serverID() == h.to {
-			n.missedHints = true
-		}
-	}
-}
-
-// stepSweep runs a sweep on a server that missed hints.
+// stepSweep runs a round of a server that looks whether hints were lost.
 func (w *world) stepSweep() {
-	for _, n := range w.live() {
-		if n.missedHints {
-			w.log("%s sweeps", n.machine)
-			n.sweep()
-			return
-		}
-	}
+	n := pick(w, w.live())
+	w.log("%s sweeps", n.machine)
+	n.sweep()
 }
 
 // stepJanitor starts the janitor's round over the channels.

@@ -157,14 +157,6 @@ func (w *world) execute(c *call) {
 	}
 }
 
-// markHintsMissed makes every server sweep after a broker crashed: its links end. The last check of
-// a server finds what its last store calls do after that, see node.Unlisted.
-func (w *world) markHintsMissed() {
-	for _, n := range w.nodes {
-		n.missedHints = true
-	}
-}
-
 func outcome(c *call) string {
 	switch {
 	case c.stage == halfExecuted:

@@ -14,8 +14,8 @@ const maxSteps = 20_000
 // runUntilIdle runs everything that is in progress, in a random order.
 func (w *world) runUntilIdle() {
 	for range maxSteps {
-		runs, calls := w.dueRuns(), w.openCalls()
-		n := len(runs) + len(calls) + len(w.hints)
+		runs, calls, hints, links := w.dueRuns(), w.openCalls(), w.dueHints(), w.busyLinks()
+		n := len(runs) + len(calls) + len(hints) + len(links)
 		switch {
 		case w.failed():
 			return
@@ -29,11 +29,10 @@ func (w *world) runUntilIdle() {
 			w.runLoop(runs[i])
 		case i < len(runs)+len(calls):
 			w.executeAndAnswer(calls[i-len(runs)])
+		case i < len(runs)+len(calls)+len(hints):
+			w.deliverAt(hints[i-len(runs)-len(calls)])
 		default:
-			i -= len(runs) + len(calls)
-			h := w.hints[i]
-			w.hints = slices.Delete(w.hints, i, i+1)
-			w.deliver(h)
+			w.carry(links[i-len(runs)-len(calls)-len(hints)])
 		}
 	}
 	w.violate("the world does not become idle")
@@ -99,25 +98,27 @@ func (w *world) runAndCheck() {
 	}
 }
 
-// sweepAll runs a sweep on the servers that missed hints. The others must have everything without
-// one.
+// sweepAll opens all links, and lets all servers look whether hints were lost. Those without a
+// doubt must have everything without a comparison.
 func (w *world) sweepAll() {
-	for _, n := range w.nodes {
-		if n.missedHints {
-			w.log("%s sweeps", n.machine)
-			n.sweep()
-		}
+	w.openLinks()
+	w.heartbeats()
+	w.runUntilIdle()
+	for _, n := range w.live() {
+		w.log("%s sweeps", n.machine)
+		n.sweep()
 	}
 	w.runUntilIdle()
 }
 
 // waitTwoSeconds lets two seconds pass without faults.
 func (w *world) waitTwoSeconds() {
-	time.Sleep(2 * time.Second)
+	w.sleepWithHeartbeats(2 * time.Second)
 	w.log("two seconds pass")
 	for _, n := range w.nodes {
 		n.tick()
 		n.startBeat()
+		n.sweep()
 	}
 	w.runUntilIdle()
 }

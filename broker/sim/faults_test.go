@@ -17,6 +17,8 @@ func (w *world) stepFault() {
 	case w.hasStates && w.oneIn(6):
 		w.clockAhead += time.Duration(w.rng.IntN(3000)) * time.Millisecond
 		w.log("the queue's clock is %v ahead", w.clockAhead)
+	case k < 1 && w.oneIn(2):
+		w.failOver(w.rng.IntN(masters), func() bool { return w.oneIn(2) })
 	case k < 2:
 		w.storeDown = !w.storeDown
 		w.log("the store is down: %v", w.storeDown)
@@ -24,6 +26,8 @@ func (w *world) stepFault() {
 		w.advance(1 + w.rng.IntN(3))
 	case k < 7:
 		w.crash()
+	case k < 8 && w.oneIn(2):
+		w.endAsPlanned()
 	case k < 8:
 		w.freeze()
 	default:
@@ -42,6 +46,47 @@ func (w *world) crash() {
 	w.boot(machine)
 }
 
+// endAsPlanned ends a broker after its last hints and a goodbye. As in broker.Run, there is none if
+// the outcome of a call is unknown.
+func (w *world) endAsPlanned() {
+	up := w.live()
+	if len(up) < 2 || w.storeDown {
+		return
+	}
+	n := pick(w, up)
+	w.log("%s ends as planned", n.machine)
+	w.settleOrphans()
+	w.runNode(n)
+	told := make(chan error, 1)
+	go func() { told <- n.pusher.NotifyUncertain(backgroundContext) }()
+	w.settle()
+	w.runNode(n)
+	if w.failed() {
+		return
+	}
+	if orphans := slices.ContainsFunc(w.parked(), func(c *call) bool { return c.node == n }); <-told == nil && !orphans {
+		w.sayGoodbye(n)
+	}
+	n.crash()
+}
+
+// runNode runs everything that a broker has begun.
+func (w *world) runNode(n *node) {
+	for range maxSteps {
+		own := slices.DeleteFunc(w.openCalls(), func(c *call) bool { return c.node != n || c.orphan })
+		runs := slices.DeleteFunc(w.dueRuns(), func(r loopRun) bool { return r.node != n })
+		switch {
+		case w.failed() || len(own)+len(runs) == 0:
+			return
+		case len(runs) > 0:
+			w.runLoop(runs[0])
+		default:
+			w.executeAndAnswer(own[0])
+		}
+	}
+	w.violate("%s does not become idle", n.machine)
+}
+
 // freeze stops a broker for a while, or lets a frozen one continue.
 func (w *world) freeze() {
 	if n := w.node(pick(w, w.machines)); n != nil {
@@ -55,7 +100,7 @@ func (w *world) freeze() {
 func (w *world) advance(seconds int) {
 	for range seconds {
 		w.settleOrphans()
-		time.Sleep(time.Second)
+		w.sleepWithHeartbeats(time.Second)
 		w.log("a second passes")
 		even := time.Since(epoch)/time.Second%2 == 0
 		for _, n := range w.live() {
@@ -66,6 +111,16 @@ func (w *world) advance(seconds int) {
 		}
 		w.failExpired()
 		w.runLeaseCalls()
+	}
+}
+
+// sleepWithHeartbeats lets time pass, in which links between running brokers stay in use.
+func (w *world) sleepWithHeartbeats(d time.Duration) {
+	const every = 500 * time.Millisecond
+	for range d / every {
+		time.Sleep(every)
+		w.openLinks()
+		w.heartbeats()
 	}
 }
 

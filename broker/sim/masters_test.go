@@ -33,6 +33,7 @@ func (w *world) failOver(master int, lost func() bool) {
 	ctx := context.Background()
 	for _, channel := range append(slices.Clone(channelNames), wire.AllChannel) {
 		servers, _ := w.registry.ChannelServers(ctx, channel)
+		slices.Sort(servers)
 		for _, server := range servers {
 			if masterOf(channel) == master && lost() {
 				w.log("it has lost server %s of channel %s", server, channel)

@@ -43,6 +43,8 @@ type node struct {
 	pusher   *delivery.Pusher
 	member   *member.Member
 	presence *presence.Presence
+	*peer.Links
+	listed []string // the ids of the other servers on the list; guarded by world.mu
 
 	largeChannel int // see presence.Options; 0 means that no channel is large
 
@@ -51,10 +53,9 @@ type node struct {
 
 	beating atomic.Bool
 
-	dead        bool // crashed; guarded by world.mu
-	frozen      bool // the process does not run
-	beatsLost   bool // its beats do not reach the store
-	missedHints bool // a hint to it was lost, and it has not swept since
+	dead      bool // crashed; guarded by world.mu
+	frozen    bool // the process does not run
+	beatsLost bool // its beats do not reach the store
 
 	reports map[string]int64 // by channel: the last report of an erasure that a client received
 }
@@ -63,6 +64,7 @@ func (w *world) newNode(machine string) *node {
 	n := &node{w: w, machine: machine, dueRuns: make([]func(), loopsPerNode), largeChannel: pick(w, []int{0, 2})}
 	n.store = &store{w: w, node: n, name: machine}
 	lost := func(int) { w.violate("%s detects a loss, but the store lost nothing", machine) }
+	n.Links = peer.New(peer.Options{Self: func() string { return n.serverID() }})
 	n.member = member.New(member.Options{
 		Registry: n.store, NewID: n.newID, Beat: beatEvery, Lost: lost,
 		Describe: func(id string) registry.Server {
@@ -143,7 +145,8 @@ func (n *node) publish(ctx context.Context, p session.Publication) (session.Publ
 
 // pendingHint is a hint that is being sent.
 type pendingHint struct {
-	from, to string // machine, server id
+	from string // machine
+	to   *node
 	peer.Hint
 }
 
@@ -152,50 +155,8 @@ func (h pendingHint) String() string {
 		peer.Channel: "channel", peer.ChannelEntry: "entry", peer.Client: "client", peer.Supersede: "supersede",
 		peer.Acknowledged: "acknowledged", peer.Presence: "presence", peer.User: "user", peer.Here: "here",
 	}[h.Kind]
-	return fmt.Sprintf("hint %s to %s: %s %s %d after %d", h.from, h.to, kind, h.Name, h.ID, h.Prev)
+	return fmt.Sprintf("hint %s to %s: %s %s %d after %d", h.from, h.to.machine, kind, h.Name, h.ID, h.Prev)
 }
-
-// Send implements member.Links.
-func (n *node) Send(server string, h peer.Hint) {
-	n.w.mu.Lock()
-	defer n.w.mu.Unlock()
-	if !n.dead {
-		n.w.hints = append(n.w.hints, pendingHint{n.machine, server, h})
-	}
-}
-
-// Miss implements member.Links.
-func (n *node) Miss(server string) {
-	n.w.mu.Lock()
-	defer n.w.mu.Unlock()
-	for _, m := range n.w.nodes {
-		if m.serverID() == server && !n.dead {
-			m.missedHints = true
-		}
-	}
-}
-
-// Doubts implements member.Links.
-func (n *node) Doubts() []peer.Doubt {
-	n.w.mu.Lock()
-	defer n.w.mu.Unlock()
-	if !n.missedHints {
-		return nil
-	}
-	n.missedHints = false
-	return []peer.Doubt{{}}
-}
-
-// Unlisted implements member.Links.
-func (n *node) Unlisted(string) (peer.Doubt, bool) {
-	n.w.mu.Lock()
-	defer n.w.mu.Unlock()
-	n.missedHints = true // the driver then sweeps
-	return peer.Doubt{}, true
-}
-
-// SetServers implements member.Links.
-func (n *node) SetServers([]registry.Server) {}
 
 // startBeat runs one round of member.Member.Run, unless the previous one is still running.
 func (n *node) startBeat() {
@@ -246,5 +207,5 @@ func (n *node) crash() {
 	n.states.Close()
 	n.w.drainNode(n)
 	n.w.nodes = slices.DeleteFunc(n.w.nodes, func(m *node) bool { return m == n })
-	n.w.markHintsMissed()
+	n.w.endLinks(n)
 }

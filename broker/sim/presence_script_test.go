@@ -3,8 +3,6 @@ package sim
 import (
 	"testing"
 	"time"
-
-	"switchboard/broker/peer"
 )
 
 // watched returns a world with a watcher on the first server and a member on the second one. The
@@ -64,14 +62,11 @@ func TestLostHintOfALeave(t *testing.T) {
 		w.profile = lossy
 		_, member := w.watched()
 		member.unsubscribe("news")
-		for len(w.hints) == 0 && !w.failed() {
+		for len(w.busyLinks()) == 0 && !w.failed() {
 			w.settleOne()
 		}
-		if h := w.hints[0]; h.Kind != peer.Presence {
-			w.violate("%v was sent, want a hint of the presence", h)
-		} else {
-			w.hints = nil
-			w.loseHint(h, "lost")
+		for _, k := range w.busyLinks() {
+			k.Batches(false) // lost
 		}
 		w.sweepAll()
 		w.checkAllRosters()

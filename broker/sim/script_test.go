@@ -45,6 +45,17 @@ func (w *world) runUntil(op string) *call {
 	return nil
 }
 
+// meet lets all brokers learn of each other, and opens their links.
+func (w *world) meet() {
+	for range 2 {
+		for _, n := range w.nodes {
+			n.startBeat()
+			w.runUntilIdle()
+		}
+	}
+	w.sweepAll()
+}
+
 // TestSubscribeWhileUnbinding subscribes while the registry unbinds the channel, after the last
 // subscriber left.
 func TestSubscribeWhileUnbinding(t *testing.T) {
@@ -107,6 +118,7 @@ func TestBindWhileDeclaredDead(t *testing.T) {
 		w.runUntil("Bind")
 		w.executeAndAnswer(bind)
 		w.runUntilIdle()
+		w.meet()
 		w.push(w.nodes[1], "client", "ann/c1")
 		w.runUntilIdle()
 		w.checkComplete()
@@ -131,6 +143,7 @@ func TestDeclaredDeadKeepsConnections(t *testing.T) {
 		old := n.serverID()
 		n.startBeat()
 		w.runUntilIdle()
+		w.meet()
 		w.pushAll()
 		w.checkComplete()
 		if n.serverID() == old || !w.model.dead[old] || c.state != open {

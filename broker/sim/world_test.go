@@ -65,6 +65,9 @@ type world struct {
 	erasures   []*erasure
 	storeDown  bool
 
+	links []*simLink
+	hints []pendingHint // that have arrived, and are not handled yet
+
 	executing *call // the call that execute runs
 	callCount int
 	received  map[*conn][]string // events received in this step
@@ -74,7 +77,6 @@ type world struct {
 	mu      sync.Mutex
 	calls   []*call
 	expired []*call // calls whose deadline had passed when they began
-	hints   []pendingHint
 	ended   bool
 }
 
@@ -130,6 +132,7 @@ func newWorld(seed uint64) *world {
 		n.startBeat()
 		w.runLeaseCalls()
 	}
+	w.openLinks()
 	return w
 }
 
@@ -223,7 +226,6 @@ func (w *world) settle() {
 		}
 		start := w.nextStart()
 		if start == nil {
-			w.sortHints()
 			return
 		}
 		time.Sleep(time.Nanosecond)
@@ -233,8 +235,6 @@ func (w *world) settle() {
 
 // sortHints sorts the hints. A server sends the hints of one change in the order of a map.
 func (w *world) sortHints() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	slices.SortStableFunc(w.hints, func(a, b pendingHint) int { return strings.Compare(a.String(), b.String()) })
 }
 

@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+)
+
+// subscribed returns a world with a subscriber of news on the first broker, and the link from the
+// second broker to it.
+func (w *world) subscribed() *simLink {
+	c := w.clients["ann/c1"].dial(w.nodes[0])
+	w.runUntilIdle()
+	c.subscribe("news", nil)
+	w.runUntilIdle()
+	i := slices.IndexFunc(w.links, func(k *simLink) bool { return k.from == w.nodes[1] && k.to == w.nodes[0] })
+	return w.links[i]
+}
+
+// loseHints pushes to news at the sender of a link, and loses the hint.
+func (w *world) loseHints(k *simLink) {
+	w.push(k.from, "channel", "news")
+	for k.Waiting() == 0 && !w.failed() {
+		w.settleOne()
+	}
+	k.Batches(false)
+	w.runUntilIdle()
+}
+
+// TestHintWithoutLink checks that a hint that was dropped while there was no link shows in the
+// number of the next one. The end of the link is no doubt, as the next link comes at once.
+func TestHintWithoutLink(t *testing.T) {
+	playScript(t, func(w *world) {
+		k := w.subscribed()
+		w.endLink(k, "breaks")
+		w.push(k.from, "channel", "news")
+		w.runUntilIdle()
+		w.sweepAll()
+		w.checkComplete()
+	})
+}
+
+// TestGoodbyeAfterLostHint checks that a goodbye has the number of all hints. No later check of the
+// broker finds the message.
+func TestGoodbyeAfterLostHint(t *testing.T) {
+	playScript(t, func(w *world) {
+		k := w.subscribed()
+		w.loseHints(k)
+		w.sayGoodbye(k.from)
+		k.from.crash()
+		w.sweepAll()
+		w.checkComplete()
+	})
+}
+
+// TestUnknownServerMissesHint sends a hint to all servers while one of them is not known yet: the
+// client's earlier connection there must be closed after a sweep.
+func TestUnknownServerMissesHint(t *testing.T) {
+	playScript(t, func(w *world) {
+		w.profile = shaky
+		w.nodes[0].crash()
+		late := w.boot("b1")
+		w.runLeaseCalls()
+		w.runUntilIdle()
+		first := w.clients["ann/c1"].dial(late)
+		w.runUntilIdle()
+		other := w.node("b2")
+		w.clients["ann/c1"].dial(other) // which has not heard of the new server
+		bind := w.runUntil("Bind")
+		w.execute(bind)
+		w.fail(bind, errLost)
+		w.runUntilIdle()
+		other.tick() // it looks which binding the store has, and sends the hint to all servers
+		w.runUntilIdle()
+		other.startBeat()
+		w.runUntilIdle()
+		w.sweepAll()
+		if first.state != ended {
+			w.violate("%v lost its client, and is not closed", first)
+		}
+	})
+}
