@@ -1,6 +1,8 @@
 package member
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"switchboard/broker/peer"
@@ -74,7 +76,7 @@ func (m *Member) MissHints() {
 // a hint when it becomes known, see missEarlier.
 func (m *Member) toOthers(send func(server string)) {
 	m.sentToAll.Store(new(time.Now())) // before Live is read; setLive does it the other way round
-	for id := range m.Live() {
+	for _, id := range slices.Sorted(maps.Keys(m.Live())) {
 		if id != m.ID() {
 			send(id)
 		}
@@ -88,7 +90,7 @@ func (m *Member) missEarlier(before, live map[string]registry.Server) {
 	if m.sentToAll.Load() == nil || m.parts.Links == nil {
 		return
 	}
-	for id := range live {
+	for _, id := range slices.Sorted(maps.Keys(live)) { // sorted, so that a simulation can repeat a run
 		if _, was := before[id]; !was && id != m.ID() {
 			m.parts.Links.Miss(id)
 		}
