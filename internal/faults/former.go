@@ -14,7 +14,7 @@ import (
 // firstOfVersion is a file that the former version lacks. The version before its first commit is
 // the last one whose servers do not count hints from their start, do not say goodbye, and are not
 // in the list of leases.
-const firstOfVersion = "broker/peer/features.go"
+const firstOfVersion = "registry/lua/renew_listed.lua"
 
 // formerVersion has the programs of the former version.
 type formerVersion struct{ broker, janitor string }

@@ -21,7 +21,7 @@ func TestShortLedger(t *testing.T) {
 	r.dir, r.logf = t.TempDir(), t.Logf
 	var chosen []scenario
 	for _, name := range []string{
-		"kill -9 broker", "freeze broker", "Sentinel failover, durable", "hints dropped", "rolling restart", "mixed versions",
+		"kill -9 broker", "freeze broker", "Sentinel failover, durable", "hints dropped", "rolling restart",
 	} {
 		chosen = append(chosen, scenarioNamed(t, name))
 	}
