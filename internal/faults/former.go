@@ -111,7 +111,8 @@ func mixVersions(ctx context.Context, tb *testbed) error {
 	return tb.awaitBeats(ctx, 2)
 }
 
-// useFormer has two of three brokers, the victim among them, and the janitor run the former version.
+// useFormer has two of three brokers, the victim among them, and the janitor run the former
+// version.
 func (tb *testbed) useFormer(v formerVersion) {
 	tb.victim().program, tb.survivors()[0].program = v.broker, v.broker
 	tb.janitor.program = v.janitor
