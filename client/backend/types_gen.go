@@ -16,8 +16,9 @@ import (
 // RoomQuick is a user that joins any open room of a mode. Without Client, a place is reserved.
 type RoomQuick struct {
 	room.QuickOptions
-	User   string `json:"user"`
-	Client string `json:"client,omitempty"` // a connected client of the user, without the user's name
+	User string `json:"user"`
+	// A connected client of the user, without the user's name. Zero means a reservation.
+	Client string `json:"client,omitempty"`
 	TTLMS  int64  `json:"ttl_ms,omitempty"` // of a reservation: how long it waits
 	// Deprecated: TTL is the former name of TTLMS, in seconds.
 	TTL int64 `json:"ttl,omitempty"`
@@ -28,16 +29,17 @@ type RoomPatch struct {
 	Version    int64            `json:"version,omitempty"` // the id of the last change; 0 means any
 	Name       *string          `json:"name,omitempty"`
 	Region     *string          `json:"region,omitempty"`
-	Locked     *bool            `json:"locked,omitempty"`
-	AppVersion *string          `json:"app_version,omitempty"`
-	Data       *json.RawMessage `json:"data,omitempty"`  // any JSON of at most 8 KiB
-	Owner      *int             `json:"owner,omitempty"` // the number of the member that becomes the owner
+	Locked     *bool            `json:"locked,omitempty"`      // the room takes no new members
+	AppVersion *string          `json:"app_version,omitempty"` // the version of your application
+	Data       *json.RawMessage `json:"data,omitempty"`        // any JSON of at most 8 KiB
+	Owner      *int             `json:"owner,omitempty"`       // the number of the member that becomes the owner
 }
 
 // RoomJoin is a user that joins a room. Without Client, a place is reserved for the user.
 type RoomJoin struct {
-	User     string `json:"user"`
-	Client   string `json:"client,omitempty"` // a connected client of the user, without the user's name
+	User string `json:"user"`
+	// A connected client of the user, without the user's name. Zero means a reservation.
+	Client   string `json:"client,omitempty"`
 	Nickname string `json:"nickname,omitempty"`
 	TTLMS    int64  `json:"ttl_ms,omitempty"` // of a reservation: how long it waits
 	// Deprecated: TTL is the former name of TTLMS, in seconds.
@@ -52,6 +54,7 @@ type ResourcePage struct {
 
 // Places asks for seats, or for a number of units.
 type Places struct {
+	// The id of the hold, such as that of your order. Zero means one that the broker makes.
 	ID string `json:"id,omitempty"`
 	// Idempotency key: a repeated call with the same key has the result of the first one.
 	Key   string   `json:"key,omitempty"`
@@ -86,6 +89,7 @@ type Score struct {
 // NewAvatar describes an avatar to create. User and Name are required.
 type NewAvatar struct {
 	scene.NewAvatar
+	// The id. Zero means one that the broker makes.
 	ID   string `json:"id,omitempty"`
 	User string `json:"user"`
 }
@@ -99,6 +103,7 @@ type AvatarPatch struct {
 
 // NewScene describes a scene to create. World and Name are required.
 type NewScene struct {
+	// The id. Zero means one that the broker makes.
 	ID string `json:"id,omitempty"`
 	// Idempotency key: a repeated call with the same key has the result of the first one.
 	Key    string `json:"key,omitempty"`
@@ -162,7 +167,8 @@ type Joined struct {
 type ResourceSettings struct {
 	// The most places that are held or sold. Zero means the number of seats.
 	Capacity int `json:"capacity,omitempty"`
-	// Zero means the resource has units without names. With the range *, Capacity is required.
+	// Names, and ranges such as A1..A20. Zero means units without names. With the range *, Capacity is
+	// required.
 	Seats     []string `json:"seats,omitempty"`
 	HoldMS    int64    `json:"hold_ms,omitempty"`     // how long a hold lasts
 	MaxLifeMS int64    `json:"max_life_ms,omitempty"` // how long a hold lasts at most, with renewals

@@ -44,6 +44,7 @@ type QuickOptions struct {
 
 // CreateOptions describes a room to create. Only Mode is required.
 type CreateOptions struct {
+	// The id of the room. Zero means one that the broker makes.
 	ID string `json:"id,omitempty"`
 	// Idempotency key: a repeated call with the same key has the result of the first one.
 	Key        string `json:"key,omitempty"`
@@ -51,10 +52,10 @@ type CreateOptions struct {
 	Name       string `json:"name,omitempty"`
 	Visibility string `json:"visibility,omitempty"`
 	Region     string `json:"region,omitempty"`
-	// At most that of the mode. Zero means that of the mode.
+	// The most members, at most that of the mode. Zero means that of the mode.
 	Capacity   int             `json:"capacity,omitempty"`
-	AppVersion string          `json:"app_version,omitempty"`
-	Data       json.RawMessage `json:"data,omitempty"` // any JSON of at most 8 KiB
+	AppVersion string          `json:"app_version,omitempty"` // the version of your application
+	Data       json.RawMessage `json:"data,omitempty"`        // any JSON of at most 8 KiB
 	// Of the creating client. A backend is no member.
 	Nickname string `json:"nickname,omitempty"`
 }

@@ -57,7 +57,9 @@ const (
 // numbers are the members that are numbers when they are arguments.
 var numbers = map[string]bool{"n": true, "score": true}
 
-func (a *app) kit(use, short, page string, list ...kitCommand) *cobra.Command {
+// kit returns a group of the commands in [kitCommands].
+func (a *app) kit(use, short, page string) *cobra.Command {
+	list := kitCommands[use]
 	commands := make([]*cobra.Command, len(list))
 	for i, k := range list {
 		commands[i] = a.kitCommand(k)

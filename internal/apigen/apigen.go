@@ -15,6 +15,8 @@
 //   - x-go of a schema, and x-go-query of an operation, have the names of the types for it, with
 //     their options. Without a package, a type is in client/backend.
 //   - x-go-type and x-go-name of a member replace its type and its name.
+//   - x-cli of an operation lists the commands of the command line that call it: see command. The
+//     value of an entry may have the columns of the list that is printed.
 //   - x-ts and x-ts-type are the same for the JavaScript client: the methods of its class Kit, and
 //     the types of its modules kit and, without a module, server.
 //
@@ -43,7 +45,7 @@ func Files() (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for _, generate := range []func(*document, map[string][]byte) error{generateGo} {
+	for _, generate := range []func(*document, map[string][]byte) error{generateGo, generateCommands} {
 		if err := generate(d, files); err != nil {
 			return nil, err
 		}

@@ -13,8 +13,9 @@ type signature struct {
 	arguments   []argument
 	// result is the type of the result, "" for that of the answer, "-" for none, or the member of
 	// the answer that the method returns, such as .rooms.
-	result string
-	text   string
+	result  string
+	columns []string // of a list that a command prints
+	text    string
 }
 
 // argument is an argument of a method, besides the names in the path.
@@ -74,13 +75,18 @@ func (o *operation) signatures(extension string) (list []signature, err error) {
 	}
 	for _, entry := range entries {
 		text, own := entry.text(), ""
+		var columns []string
 		for name, value := range entry.members() {
-			text, own = name, value.text()
+			text, own, columns = name, value.text(), value.at("columns").texts()
+			if own == "" {
+				own = value.at("text").text()
+			}
 		}
 		s, err := parseSignature(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.id, err)
 		}
+		s.columns = columns
 		if s.text = own; own == "" {
 			s.text = o.text()
 		}

@@ -7,7 +7,9 @@ export interface RoomPatch {
   version?: number;
   name?: string;
   region?: string;
+  /** The room takes no new members. */
   locked?: boolean;
+  /** The version of your application. */
   app_version?: string;
   /** Any JSON of at most 8 KiB. */
   data?: JsonInput;
@@ -47,6 +49,7 @@ export interface HoldRequest {
 
 /** Describes a room to create. Only `mode` is required. */
 export interface NewRoom {
+  /** The id of the room. Absent: one that the broker makes. */
   id?: string;
   /** Idempotency key: a repeated call with the same key has the result of the first one. */
   key?: string;
@@ -55,8 +58,9 @@ export interface NewRoom {
   name?: string;
   visibility?: "public" | "private";
   region?: string;
-  /** At most that of the mode. 0 or absent: that of the mode. */
+  /** The most members, at most that of the mode. 0 or absent: that of the mode. */
   capacity?: number;
+  /** The version of your application. */
   app_version?: string;
   /** Any JSON of at most 8 KiB. */
   data?: JsonInput;

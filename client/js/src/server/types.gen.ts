@@ -402,7 +402,10 @@ export interface RoomPlace {
 export interface ResourceSettings {
   /** The most places that are held or sold. 0 or absent: the number of seats. */
   capacity?: number;
-  /** Absent: the resource has units without names. With the range `*`, `capacity` is required. */
+  /**
+   * Names, and ranges such as A1..A20. Absent: units without names. With the range `*`, `capacity`
+   * is required.
+   */
   seats?: string[];
   /** How long a hold lasts. */
   hold_ms?: number;
