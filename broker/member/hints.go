@@ -12,11 +12,11 @@ import (
 // Links are the connections to the other servers. [peer.Links] implements it.
 type Links interface {
 	Send(server string, h peer.Hint)
-	Miss(server string)   // makes a server compare with the store, as after a lost hint
-	Doubts() []peer.Doubt // servers whose hints may have been lost since the last call
-	// Unlisted returns the last doubt about a server that the store no longer lists. doubted is false
-	// if none of its hints can be missing.
-	Unlisted(server string) (d peer.Doubt, doubted bool)
+	Miss(server string) // makes a server compare with the store, as after a lost hint
+	Doubts() []string   // servers whose hints may have been lost since the last call
+	// Unlisted forgets a server that the store no longer lists. doubted is false if none of its hints
+	// can be missing.
+	Unlisted(server string) (doubted bool)
 	SetServers(servers []registry.Server)
 }
 
@@ -68,7 +68,7 @@ func (m *Member) MissHints() {
 	if m.parts.Links == nil {
 		return
 	}
-	m.addDoubt(peer.Doubt{Server: m.ID()})
+	m.addDoubt(m.ID())
 	m.toOthers(m.parts.Links.Miss)
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/broker/peer"
 	"switchboard/registry"
 )
 
@@ -33,14 +32,12 @@ func TestNotifiedOfStates(t *testing.T) {
 type doubtfulLinks struct {
 	Links
 	left   map[string]bool
-	doubts []peer.Doubt
+	doubts []string
 }
 
-func (l *doubtfulLinks) Unlisted(server string) (peer.Doubt, bool) {
-	return peer.Doubt{Server: server, Settled: 7}, !l.left[server]
-}
+func (l *doubtfulLinks) Unlisted(server string) (doubted bool) { return !l.left[server] }
 
-func (l *doubtfulLinks) Doubts() []peer.Doubt {
+func (l *doubtfulLinks) Doubts() []string {
 	doubts := l.doubts
 	l.doubts = nil
 	return doubts
@@ -50,9 +47,9 @@ func (l *doubtfulLinks) Doubts() []peer.Doubt {
 // said goodbye.
 func TestLastDoubt(t *testing.T) {
 	m := newMember(registry.NewMemory(registry.Options{}))
-	m.Attach(Parts{Links: &doubtfulLinks{left: map[string]bool{"b": true}, doubts: []peer.Doubt{{Server: "d"}}}})
+	m.Attach(Parts{Links: &doubtfulLinks{left: map[string]bool{"b": true}, doubts: []string{"d"}}})
 	m.addUnlisted([]string{"a", "b", "c"})
-	want := []peer.Doubt{{Server: "a", Settled: 7}, {Server: "c", Settled: 7}, {Server: "d"}}
+	want := []string{"a", "c", "d"}
 	if got := m.takeDoubts(); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

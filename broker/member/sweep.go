@@ -4,14 +4,12 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"switchboard/broker/peer"
 )
 
 // doubts are what the next Sweep looks into, besides what the links report.
 type doubts struct {
 	mu   sync.Mutex // guards the field below
-	more []peer.Doubt
+	more []string   // server ids
 
 	sweeping chan struct{} // one slot, held during a Sweep
 }
@@ -24,21 +22,21 @@ func (m *Member) addUnlisted(servers []string) {
 		return
 	}
 	for _, server := range servers {
-		if d, doubted := m.parts.Links.Unlisted(server); doubted {
-			m.addDoubt(d)
+		if m.parts.Links.Unlisted(server) {
+			m.addDoubt(server)
 		}
 	}
 }
 
-// addDoubt adds a doubt that the links do not report.
-func (m *Member) addDoubt(d peer.Doubt) {
+// addDoubt adds a server in doubt that the links do not report.
+func (m *Member) addDoubt(server string) {
 	m.doubts.mu.Lock()
 	defer m.doubts.mu.Unlock()
-	m.doubts.more = append(m.doubts.more, d)
+	m.doubts.more = append(m.doubts.more, server)
 }
 
-// takeDoubts returns the doubts since the last call.
-func (m *Member) takeDoubts() []peer.Doubt {
+// takeDoubts returns the servers in doubt since the last call.
+func (m *Member) takeDoubts() []string {
 	if m.parts.Links == nil {
 		return nil
 	}
@@ -69,15 +67,15 @@ func (m *Member) Sweep(ctx context.Context) bool {
 
 // doubted returns the other servers of the doubts, for [presence.Presence.Compare]: nil if any may
 // be concerned.
-func (m *Member) doubted(doubts []peer.Doubt) []string {
+func (m *Member) doubted(doubts []string) []string {
 	servers := make([]string, 0, len(doubts))
-	for _, d := range doubts {
-		switch d.Server {
+	for _, server := range doubts {
+		switch server {
 		case "":
 			return nil
 		case m.ID():
 		default:
-			servers = append(servers, d.Server)
+			servers = append(servers, server)
 		}
 	}
 	return servers

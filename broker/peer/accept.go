@@ -41,7 +41,7 @@ func (l *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server is refused: "+refused, http.StatusUnauthorized)
 		return
 	}
-	understood.set(w.Header())
+	supported.set(w.Header())
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return // Accept has written the answer

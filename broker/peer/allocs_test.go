@@ -11,7 +11,7 @@ func hot() []allocs.Case {
 	for i := range hints {
 		hints[i] = Hint{Kind: Channel, Name: "news", ID: int64(i + 1), Prev: int64(i), Data: make([]byte, 90)}
 	}
-	end := ending{hasSettled: true, settled: 1 << 40}
+	end := ending{goodbye: true}
 	batch, _ := appendBatch(nil, 1, hints, end)
 	decoded := make([]Hint, 0, len(hints))
 	scratch := make([]byte, 0, 2*batchSize)
@@ -21,7 +21,7 @@ func hot() []allocs.Case {
 	return []allocs.Case{
 		allocs.Of("encode 64 hints", 0, func() { scratch, _ = appendBatch(scratch[:0], 1, hints, end) }),
 		allocs.Of("decode 64 hints", 128, func() { // a copy of the name and the data of each
-			if _, _, _, err := decodeBatch(batch, decoded[:0], settled); err != nil {
+			if _, _, _, err := decodeBatch(batch, decoded[:0], supported); err != nil {
 				panic(err)
 			}
 		}),

@@ -9,15 +9,14 @@ type Carried struct {
 	from, to *Links
 	out      *link
 	in       *inboundLink
-	features features
 }
 
 // Carry begins a link to a server that is on the list of l. It takes the place of the dialled one,
 // so Run must not run. It returns an error if the server refuses the link.
 func (l *Links) Carry(server string, to *Links) (*Carried, error) {
 	out, self := l.link(server), l.opts.Self()
-	c := &Carried{from: l, to: to, out: out, features: l.sentFeatures() & understood}
-	c.in = &inboundLink{from: self, to: server, features: l.sentFeatures(), stop: func() {}}
+	c := &Carried{from: l, to: to, out: out}
+	c.in = &inboundLink{from: self, to: server, features: supported, stop: func() {}}
 	if out.countedAs != self {
 		c.in.was = out.countedAs
 	}
@@ -36,7 +35,7 @@ func (c *Carried) Batches(goodbye bool) (batches [][]byte) {
 		c.out.leave()
 	}
 	for whole := false; !whole; {
-		whole, _ = c.out.flushQueue(c.features, goodbye, func(b []byte) error {
+		whole, _ = c.out.flushQueue(goodbye, func(b []byte) error {
 			batches = append(batches, bytes.Clone(b))
 			return nil
 		})

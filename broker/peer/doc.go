@@ -38,7 +38,6 @@
 //
 //	counts    the dialer counts hints from the start of its process, see below
 //	goodbye   the dialer announces its end
-//	settled   the dialer's batches say up to which number its notes are settled
 //
 // The dialer lists what it does, and the listener what it understands. A feature is in use if both
 // have it. A version from before the header has none, and all versions with the header accept a
@@ -87,21 +86,15 @@
 // no loss. The receiver ends the link after a goodbye. A later link of the server is compared as
 // any other.
 //
-// With settled, a sender adds the number up to which it has addressed the hints of its notes. It
-// reads the number before it takes the hints of the batch, and leaves it out if hints were dropped
-// that are not in the batch's number yet. The receiver remembers the last one that arrived without
-// a missing hint. A doubt has it: what the sender noted above it may be unknown here.
-//
-//	batch   = number hint* ending?   number: uvarint
-//	hint    = kind name id step data
-//	kind    = a byte, not 0
-//	name    = uvarint length and bytes
-//	id      = zigzag varint: ID
-//	step    = zigzag varint: ID - Prev
-//	data    = uvarint length and bytes; length 0 if the hint has no data
-//	ending  = 0 flags settled?       on links with features only
-//	flags   = a byte: 1 for a goodbye, plus 2 if settled follows
-//	settled = uvarint
+//	batch  = number hint* ending?   number: uvarint
+//	hint   = kind name id step data
+//	kind   = a byte, not 0
+//	name   = uvarint length and bytes
+//	id     = zigzag varint: ID
+//	step   = zigzag varint: ID - Prev
+//	data   = uvarint length and bytes; length 0 if the hint has no data
+//	ending = 0 flags                on links with features only
+//	flags  = a byte: 1 for a goodbye
 //
 // A hint of an unknown kind is counted and handled like the others, so that servers of different
 // versions work with each other.

@@ -18,15 +18,12 @@ const (
 	counts features = 1 << iota
 	// goodbye: the sender announces that it sends no more hints.
 	goodbye
-	// settled: the sender's batches have the number up to which its notes are settled, see
-	// Options.Settled.
-	settled
 )
 
 var featureNames = []struct {
 	feature features
 	name    string
-}{{counts, "counts"}, {goodbye, "goodbye"}, {settled, "settled"}}
+}{{counts, "counts"}, {goodbye, "goodbye"}}
 
 func (f features) has(one features) bool { return f&one != 0 }
 
@@ -52,14 +49,5 @@ func readFeatures(header http.Header) (f features) {
 	return f
 }
 
-// understood are the features that Links understands as the listener. As the dialer it has
-// sentFeatures.
-const understood = counts | goodbye | settled
-
-// sentFeatures returns the features of the batches that l sends.
-func (l *Links) sentFeatures() features {
-	if l.opts.Settled == nil {
-		return counts | goodbye
-	}
-	return counts | goodbye | settled
-}
+// supported are the features of this version, as the dialer and as the listener.
+const supported = counts | goodbye

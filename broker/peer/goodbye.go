@@ -42,23 +42,11 @@ func (l *Links) isLeaving() bool {
 	}
 }
 
-// ending returns the ending of a batch whose hints are taken after the call.
-func (k *link) ending(f features) (end ending) {
-	if f.has(settled) {
-		end.hasSettled, end.settled = true, k.l.opts.Settled()
-	}
-	return end
-}
-
 // flushQueue writes the queue, or an empty batch. If hints after those in the queue were dropped,
 // it returns false, and there is no goodbye yet: the next batch has their number.
-func (k *link) flushQueue(f features, goodbye bool, write func([]byte) error) (whole bool, err error) {
-	end := k.ending(f)
+func (k *link) flushQueue(goodbye bool, write func([]byte) error) (whole bool, err error) {
 	hints, number, whole := k.take(nil)
-	if end.goodbye = goodbye; !whole {
-		end = ending{}
-	}
-	_, err = k.flush(nil, number, hints, end, write)
+	_, err = k.flush(nil, number, hints, ending{goodbye: goodbye && whole}, write)
 	return whole, err
 }
 
@@ -67,7 +55,7 @@ func (k *link) flushQueue(f features, goodbye bool, write func([]byte) error) (w
 func (k *link) sayGoodbye(ctx context.Context, f features, write func([]byte) error, ended chan error) (err error) {
 	k.outbox.leave()
 	for whole := false; !whole; {
-		if whole, err = k.flushQueue(f, f.has(goodbye), write); err != nil {
+		if whole, err = k.flushQueue(f.has(goodbye), write); err != nil {
 			return fmt.Errorf("write: %w", err)
 		}
 	}

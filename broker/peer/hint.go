@@ -61,47 +61,23 @@ func (h *Hint) append(b []byte) []byte {
 // ending is what follows the hints of a batch. The zero value is nothing. Only links with features
 // have it.
 type ending struct {
-	goodbye    bool   // the sender addresses no more hints
-	hasSettled bool   // whether settled is set
-	settled    uint64 // see Options.Settled
+	goodbye bool // the sender addresses no more hints
 }
 
-// The flags of an ending.
-const (
-	flagGoodbye = 1 << iota
-	flagSettled
-)
+// flagGoodbye is the only flag of an ending so far.
+const flagGoodbye = 1
 
 func (e ending) append(b []byte) []byte {
-	var flags byte
 	if e.goodbye {
-		flags |= flagGoodbye
-	}
-	if e.hasSettled {
-		flags |= flagSettled
-	}
-	if flags == 0 {
-		return b
-	}
-	if b = append(b, 0, flags); e.hasSettled {
-		b = binary.AppendUvarint(b, e.settled)
+		b = append(b, 0, flagGoodbye)
 	}
 	return b
 }
 
 // decodeEnding decodes b, which follows kind 0.
 func decodeEnding(b []byte) (e ending, ok bool) {
-	if len(b) == 0 {
-		return e, false
-	}
-	flags, b := b[0], b[1:]
-	e.goodbye, e.hasSettled = flags&flagGoodbye != 0, flags&flagSettled != 0
-	if e.hasSettled {
-		if e.settled, b, ok = uvarint(b); !ok {
-			return e, false
-		}
-	}
-	return e, len(b) == 0 && flags != 0 && flags <= flagGoodbye|flagSettled
+	ok = len(b) == 1 && b[0] == flagGoodbye
+	return ending{goodbye: ok}, ok
 }
 
 // appendBatch appends a batch to b: number and the first n hints, as many as batchSize allows. The

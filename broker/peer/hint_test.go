@@ -15,12 +15,12 @@ func TestBatchRoundTrip(t *testing.T) {
 		{Kind: Supersede, Name: strings.Repeat("n", maxName), ID: math.MaxInt64, Prev: math.MinInt64},
 		{Kind: 200, ID: math.MinInt64, Prev: math.MaxInt64, Data: make([]byte, maxData)},
 	}
-	end := ending{goodbye: true, hasSettled: true, settled: 1 << 40}
+	end := ending{goodbye: true}
 	b, n := appendBatch(nil, 42, hints, end)
 	if n != len(hints) {
 		t.Fatalf("%d of %d encoded", n, len(hints))
 	}
-	number, got, back, err := decodeBatch(b, nil, settled)
+	number, got, back, err := decodeBatch(b, nil, supported)
 	if err != nil || number != 42 || back != end || !reflect.DeepEqual(got, hints) {
 		t.Fatalf("got %d, %v", number, err)
 	}
@@ -57,18 +57,20 @@ func TestDecodeMalformed(t *testing.T) {
 		"long data": {Kind: Channel, Name: "room", Data: make([]byte, maxData+1)},
 	} {
 		b, _ := appendBatch(nil, 0, []Hint{hint}, ending{})
-		if _, _, _, err := decodeBatch(b, nil, understood); !errors.Is(err, errMalformed) {
+		if _, _, _, err := decodeBatch(b, nil, supported); !errors.Is(err, errMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, b := range map[string][]byte{
-		"no flags":              {0, 0},
-		"zero flags":            {0, 0, 0},
-		"an unknown flag":       {0, 0, 4},
-		"no number of settled":  {0, 0, flagSettled},
-		"more after the ending": {0, 0, flagGoodbye, 1},
+		"no flags":                      {0, 0},
+		"zero flags":                    {0, 0, 0},
+		"an unknown flag":               {0, 0, 2},
+		"an unknown flag and a goodbye": {0, 0, 2 | flagGoodbye},
+		"an unknown flag with a number": {0, 0, 2, 7},
+		"the highest flag":              {0, 0, 128},
+		"more after the ending":         {0, 0, flagGoodbye, 1},
 	} {
-		if _, _, _, err := decodeBatch(b, nil, understood); !errors.Is(err, errMalformed) {
+		if _, _, _, err := decodeBatch(b, nil, supported); !errors.Is(err, errMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -78,19 +80,19 @@ func TestDecodeMalformed(t *testing.T) {
 }
 
 func FuzzDecodeBatch(f *testing.F) {
-	b, _ := appendBatch(nil, 300, []Hint{{Channel, "room", 9000, 1, []byte("data")}, {Client, "c", -1, 1, nil}}, ending{true, true, 7})
+	b, _ := appendBatch(nil, 300, []Hint{{Channel, "room", 9000, 1, []byte("data")}, {Client, "c", -1, 1, nil}}, ending{goodbye: true})
 	f.Add(b)
 	f.Add([]byte{})
 	f.Add([]byte{0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		number, hints, end, err := decodeBatch(b, nil, understood)
+		number, hints, end, err := decodeBatch(b, nil, supported)
 		if err != nil {
 			return
 		}
 		var again []Hint
 		for rest := hints; len(rest) > 0; {
 			part, n := appendBatch(nil, number, rest, end)
-			back, more, sameEnd, err := decodeBatch(part, nil, understood)
+			back, more, sameEnd, err := decodeBatch(part, nil, supported)
 			if err != nil || back != number || (sameEnd == end) != (n == len(rest) || end == (ending{})) {
 				t.Fatalf("%d with %+v, not %d with %+v: %v", back, sameEnd, number, end, err)
 			}

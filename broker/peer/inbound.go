@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -165,7 +164,7 @@ func (in *inbound) leaseRead(server string, active time.Time) {
 }
 
 // doubts implements Links.Doubts.
-func (in *inbound) doubts() (list []Doubt) {
+func (in *inbound) doubts() (servers []string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.now()
@@ -173,29 +172,31 @@ func (in *inbound) doubts() (list []Doubt) {
 		due := s.silent(now) && now.Sub(s.reported) >= s.pause()
 		expired := !s.live && s.link == nil && now.Sub(s.absent) > rememberSender
 		if due || s.doubted() || expired && !s.left {
-			list = append(list, s.report(id, now))
+			s.report(now)
+			servers = append(servers, id)
 		}
 		if expired {
 			in.dropLocked(id, s)
 		}
 	}
-	slices.SortFunc(list, func(x, y Doubt) int { return cmp.Compare(x.Server, y.Server) })
-	return list
+	slices.Sort(servers)
+	return servers
 }
 
 // unlisted implements Links.Unlisted.
-func (in *inbound) unlisted(server string) (d Doubt, doubted bool) {
+func (in *inbound) unlisted(server string) (doubted bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	s := in.senders[server]
 	if s == nil {
-		return Doubt{Server: server}, true
+		return true
 	}
 	if !s.live { // else it is back on the list
 		in.dropLocked(server, s)
 	}
 	doubted = s.doubted() || !s.left
-	return s.report(server, in.now()), doubted
+	s.report(in.now())
+	return doubted
 }
 
 // dropLocked forgets a server and ends its link.

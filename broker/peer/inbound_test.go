@@ -39,14 +39,6 @@ func (in *inbound) mustBegin(t *testing.T, from string, f features, change ...fu
 	return k, ctx
 }
 
-// doubted returns the servers in doubt.
-func (in *inbound) doubted() (ids []string) {
-	for _, d := range in.doubts() {
-		ids = append(ids, d.Server)
-	}
-	return ids
-}
-
 func TestDoubtByNumber(t *testing.T) {
 	for name, c := range map[string]struct {
 		features features
@@ -65,7 +57,7 @@ func doubtByNumber(t *testing.T, f features, first bool) {
 	k, _ := in.mustBegin(t, "a", f)
 	again := func() {
 		in.end(k)
-		if got := in.doubted(); !slices.Equal(got, []string{"a"}) {
+		if got := in.doubts(); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("a link ended without a goodbye, and %v is doubted", got)
 		}
 		k, _ = in.mustBegin(t, "a", f)
@@ -119,45 +111,31 @@ func TestUncountedDrops(t *testing.T) {
 	}
 }
 
-// TestDoubtSettled checks that a doubt has the number up to which this server certainly knows
-// everything: the last one that arrived before the missing hint.
-func TestDoubtSettled(t *testing.T) {
-	in, now := newTestInbound()
-	in.setListed("a")
-	at := func(n uint64) ending { return ending{hasSettled: true, settled: n} }
-	expect := func(what string, want ...Doubt) {
-		t.Helper()
-		if got := in.doubts(); !slices.Equal(got, want) {
-			t.Errorf("%s: %+v, want %+v", what, got, want)
+// TestUnlisted checks when a server that is no longer listed is doubted for the last time.
+func TestUnlisted(t *testing.T) {
+	for name, c := range map[string]struct {
+		number           uint64 // of the only batch
+		goodbye, doubted bool
+	}{
+		"nothing is missing":                   {0, true, false},
+		"it has not said goodbye":              {0, false, true},
+		"a hint before the goodbye is missing": {1, true, true},
+	} {
+		in, _ := newTestInbound()
+		in.setListed("a")
+		k, _ := in.mustBegin(t, "a", supported)
+		in.countBatch(k, c.number, 1, ending{goodbye: c.goodbye})
+		in.end(k)
+		in.setListed()
+		if got := in.unlisted("a"); got != c.doubted {
+			t.Errorf("%s: doubted is %t", name, got)
 		}
-	}
-	k, _ := in.mustBegin(t, "a", counts|settled)
-	in.countBatch(k, 0, 2, at(10))
-	in.countBatch(k, 2, 2, ending{}) // the first batch of several
-	in.countBatch(k, 4, 1, at(11))
-	in.countBatch(k, 7, 0, at(13))
-	in.countBatch(k, 7, 1, at(14))
-	expect("two hints are missing", Doubt{"a", 11, true})
-	expect("reported")
-	in.countBatch(k, 9, 0, ending{})
-	expect("one is missing", Doubt{"a", 14, true})
-	in.countBatch(k, 9, 0, at(20))
-	*now = now.Add(10 * time.Second)
-	expect("it is silent", Doubt{"a", 20, true})
-	*now = now.Add(reportInterval)
-	expect("it is still silent", Doubt{"a", 20, true})
-	in.end(k)
-	expect("its link ended", Doubt{"a", 20, true})
-	k, _ = in.mustBegin(t, "a", counts|settled)
-	in.countBatch(k, 12, 0, at(30))
-	expect("the next link shows missing hints", Doubt{"a", 20, true})
-	in.countBatch(k, 13, 0, at(31))
-	in.setListed()
-	if d, doubted := in.unlisted("a"); !doubted || d != (Doubt{"a", 30, true}) {
-		t.Errorf("unlisted with a missing hint: %+v, %t", d, doubted)
-	}
-	if d, doubted := in.unlisted("a"); !doubted || d != (Doubt{"a", 0, false}) {
-		t.Errorf("an unknown server: %+v, %t", d, doubted)
+		if in.doubts() != nil {
+			t.Errorf("%s: it is doubted once more", name)
+		}
+		if !in.unlisted("a") {
+			t.Errorf("%s: an unknown server is not doubted", name)
+		}
 	}
 }
 
@@ -207,7 +185,7 @@ func doubtBySilence(t *testing.T, hints int, maxSilence time.Duration) {
 		t.Error("a new server is doubted before it could make a link")
 	}
 	*now = now.Add(silentAfter + 1)
-	if got := in.doubted(); !slices.Equal(got, []string{"b"}) {
+	if got := in.doubts(); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("a live server has no link, and %v is doubted", got)
 	}
 	*now = now.Add(time.Minute)
@@ -257,31 +235,27 @@ func TestNewIDContinues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, now := newTestInbound()
 			in.setListed("a")
-			k, _ := in.mustBegin(t, "a", counts|settled)
-			in.countBatch(k, 0, 7, ending{hasSettled: true, settled: 4})
+			k, _ := in.mustBegin(t, "a", counts)
+			in.countBatch(k, 0, 7, ending{})
 			in.end(k)
-			if got := in.doubted(); !slices.Equal(got, []string{"a"}) {
+			if got := in.doubts(); !slices.Equal(got, []string{"a"}) {
 				t.Errorf("the link under the former id ended, and %v is doubted", got)
 			}
 			in.setListed("a", "a2")
-			k, _ = in.mustBegin(t, "a2", counts|settled, func(k *inboundLink) { k.was = c.was })
-			in.countBatch(k, c.number, 0, ending{hasSettled: true, settled: 5})
-			d := in.doubts()
-			if got := len(d); got != len(c.doubted) || got > 0 && d[0].Server != c.doubted[0] {
-				t.Errorf("%+v, want doubts about %v", d, c.doubted)
+			k, _ = in.mustBegin(t, "a2", counts, func(k *inboundLink) { k.was = c.was })
+			in.countBatch(k, c.number, 0, ending{})
+			if got := in.doubts(); !slices.Equal(got, c.doubted) {
+				t.Errorf("%v is doubted, want %v", got, c.doubted)
 			}
 			if c.was != "a" {
 				return
 			}
-			if len(d) > 0 && d[0].Settled != 4 {
-				t.Errorf("the doubt is %+v, want that of the former id", d[0])
-			}
 			*now = now.Add(3 * time.Second)
 			in.countBatch(k, c.number, 0, ending{})
-			if got := in.doubted(); got != nil {
+			if got := in.doubts(); got != nil {
 				t.Errorf("%v is doubted: the former id is silent, but the new one is not", got)
 			}
-			if _, doubted := in.unlisted("a"); !doubted {
+			if !in.unlisted("a") {
 				t.Error("a janitor has removed what the former id held, without a doubt")
 			}
 		})
@@ -389,7 +363,7 @@ func TestSendersAreForgotten(t *testing.T) {
 		in.countBatch(k, 0, 1, ending{goodbye: id == "left"})
 		in.end(k)
 	}
-	if got := in.doubted(); !slices.Equal(got, []string{"a"}) {
+	if got := in.doubts(); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("after the end of both links %v is doubted", got)
 	}
 	in.setListed()
@@ -397,7 +371,7 @@ func TestSendersAreForgotten(t *testing.T) {
 		t.Error("forgotten too early")
 	}
 	*now = now.Add(1)
-	if got := in.doubted(); !slices.Equal(got, []string{"a"}) {
+	if got := in.doubts(); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("at last %v is doubted", got)
 	}
 	if len(in.senders) != 0 || in.doubts() != nil {

@@ -150,7 +150,7 @@ func (k *link) dial(ctx context.Context, self string) (*connection, error) {
 	address := url.URL{Scheme: k.l.scheme(), Host: k.host, Path: "/peer/link", RawQuery: query.Encode()}
 	ours := k.l.newHello()
 	header := http.Header{headerPeer: {ours.String()}}
-	k.l.sentFeatures().set(header)
+	supported.set(header)
 	conn, answer, err := websocket.Dial(ctx, address.String(), &websocket.DialOptions{HTTPClient: k.l.client, HTTPHeader: header})
 	if err != nil {
 		if answer != nil && answer.StatusCode == http.StatusMisdirectedRequest {
@@ -164,7 +164,7 @@ func (k *link) dial(ctx context.Context, self string) (*connection, error) {
 		return nil, err
 	}
 	k.countedAs = self
-	return &connection{conn, theirs.version == version, k.l.sentFeatures() & readFeatures(answer.Header)}, nil
+	return &connection{conn, theirs.version == version, supported & readFeatures(answer.Header)}, nil
 }
 
 // serve writes batches until the link breaks, ctx ends, this server's id changes, or Goodbye ends
@@ -201,19 +201,14 @@ func (k *link) serve(ctx context.Context, conn *connection, self string) (err er
 	timer := time.NewTimer(heartbeat)
 	defer timer.Stop()
 	for beat := true; ; { // write the first batch at once: the receiver counts from its number
-		end := k.ending(conn.features)
 		var number uint64
-		var whole bool
-		hints, number, whole = k.take(hints)
+		hints, number, _ = k.take(hints)
 		now := time.Now()
 		if len(hints) > 0 || number != expected { // the number differs if hints were dropped
 			lastHint = now
 		}
 		if beat || len(hints) > 0 {
-			if !whole {
-				end = ending{} // it would include dropped hints that number does not show yet
-			}
-			if buf, err = k.flush(buf, number, hints, end, batch); err != nil {
+			if buf, err = k.flush(buf, number, hints, ending{}, batch); err != nil {
 				return fmt.Errorf("write: %w", err)
 			}
 			expected = number + uint64(len(hints))

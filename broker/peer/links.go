@@ -32,10 +32,6 @@ type Options struct {
 	// Handle is called for every received hint, in order for each link. It must not block for long,
 	// and must ignore unknown kinds.
 	Handle func(Hint)
-	// Settled returns a number that never decreases. This server has addressed the hints of all that
-	// it noted up to the number, and other servers may rely on that. It must be fast. Nil means that
-	// this server has no notes.
-	Settled func() uint64
 	// LastActive returns when a server has last renewed its lease, on the store's clock. It is called
 	// once a second for a live server whose address refuses connections: if it renews its lease, it
 	// runs. Nil means that all such servers have ended.
@@ -225,13 +221,14 @@ func (l *Links) outbox(server string) *outbox {
 // Doubts returns the servers whose hints to this server may have been lost since the last call,
 // sorted. The broker must look in the store for what these servers have stored. A live server that
 // is silent is returned once a second, and one whose process does not run after 1, 2, 4, 4, … s.
-// Call it every half second.
-func (l *Links) Doubts() []Doubt { return l.in.doubts() }
+// A doubt is reported once: a caller that could not act must keep it. Call Doubts every half
+// second.
+func (l *Links) Doubts() []string { return l.in.doubts() }
 
-// Unlisted returns the last doubt about a server that the registry no longer lists: until then it
-// may have stored messages, also without a lease. doubted is false if the server has said goodbye
-// and no hint is missing. Unlisted forgets the server and ends its link.
-func (l *Links) Unlisted(server string) (d Doubt, doubted bool) { return l.in.unlisted(server) }
+// Unlisted forgets a server that the registry no longer lists, and ends its link. It reports the
+// last doubt: until now the server may have stored messages, also without a lease. doubted is false
+// if the server has said goodbye and no hint is missing.
+func (l *Links) Unlisted(server string) (doubted bool) { return l.in.unlisted(server) }
 
 // scheme returns the URL scheme of the links.
 func (l *Links) scheme() string {

@@ -131,8 +131,9 @@ func (n *node) awaitLoss() {
 	}
 }
 
-// awaitLink waits until from has a link to n, and returns the doubts since the last call.
-func (n *node) awaitLink(from *node) []Doubt {
+// awaitLink waits until from has a link to n, and returns the servers in doubt since the last
+// call.
+func (n *node) awaitLink(from *node) []string {
 	n.t.Helper()
 	from.awaitLog("peer link is up")
 	from.Send(n.opts.Self(), Hint{Kind: Client, Name: "awaitLink"})

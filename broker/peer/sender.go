@@ -12,18 +12,6 @@ const (
 	rememberSender = time.Minute
 )
 
-// Doubt says that hints of a server may have been lost.
-type Doubt struct {
-	Server string
-	// Settled is the highest Options.Settled of the server that arrived while no hint was missing. All
-	// that the server settled up to there is known here. A Doubt is reported once: a caller that could
-	// not act on it must keep the Settled.
-	Settled uint64
-	// Known is whether the server sends Settled. If it is false, nothing is known about what the
-	// server has stored.
-	Known bool
-}
-
 // sender is what this server knows about the hints of another server. It outlives the links.
 // inbound.mu guards its fields.
 type sender struct {
@@ -33,12 +21,10 @@ type sender struct {
 	to       string       // this server's id that the last link was for. Other ids have other numbers
 	next     uint64       // the number expected next
 
-	heard     uint64 // the last Settled that arrived
-	certain   uint64 // the last Settled that arrived while no hint was missing
-	missing   bool   // hints are missing since the last report, by their numbers
-	ended     bool   // a link has ended since the last report, and the next one has not told its number
-	left      bool   // it has said goodbye
-	continued bool   // the same process continues under another id
+	missing   bool // hints are missing since the last report, by their numbers
+	ended     bool // a link has ended since the last report, and the next one has not told its number
+	left      bool // it has said goodbye
+	continued bool // the same process continues under another id
 
 	lastBatch time.Time // when the last batch arrived, the link began, or the server became live
 	lastHint  time.Time // when the last hint arrived or was found missing
@@ -96,29 +82,20 @@ func (s *sender) count(number uint64, n int, end ending, now time.Time) {
 		s.ended = false
 	}
 	k.started, s.next, s.silences = true, number+uint64(n), 0
-	if end.hasSettled {
-		s.heard = end.settled
-		if !s.missing {
-			s.certain = s.heard
-		}
-	}
 	s.left = end.goodbye
 }
 
-// report returns the doubt and removes it. The caller looks at what the sender has stored after
-// this, so the last Settled that arrived becomes certain.
-func (s *sender) report(id string, now time.Time) Doubt {
-	d := Doubt{Server: id, Settled: s.certain, Known: s.features.has(settled)}
-	s.certain, s.missing, s.ended, s.reported = s.heard, false, false, now
+// report records that the sender is reported, and removes the doubt. The caller looks at what the
+// sender has stored after this.
+func (s *sender) report(now time.Time) {
+	s.missing, s.ended, s.reported = false, false, now
 	if s.silent(now) {
 		s.silences++
 	}
-	return d
 }
 
 // continueAs moves the numbers to a new id of the same process.
 func (s *sender) continueAs(other *sender) {
-	other.to, other.next = s.to, s.next
-	other.heard, other.certain, other.missing, other.ended = s.heard, s.certain, s.missing, s.ended
+	other.to, other.next, other.missing, other.ended = s.to, s.next, s.missing, s.ended
 	s.continued, s.ended = true, false
 }
