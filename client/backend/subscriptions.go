@@ -14,24 +14,6 @@ type Subscriptions struct {
 	After *int64
 }
 
-// SubscriptionsChanged is the answer to a call that subscribes or unsubscribes clients.
-type SubscriptionsChanged struct {
-	Clients int                   `json:"clients"` // connected clients that have applied it
-	Refused []RefusedSubscription `json:"refused"`
-	// Pending is the number of servers that did not answer in time. They apply it after their next
-	// beat.
-	Pending int   `json:"pending,omitempty"`
-	Until   int64 `json:"until"` // when the store forgets it, unless a client of the user renews it; Unix ms
-}
-
-// RefusedSubscription is a channel to which a connected client could not be subscribed, and why.
-type RefusedSubscription struct {
-	Client  string `json:"client"`
-	Channel string `json:"channel"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
 // SubscribeUser subscribes all clients of a user, also those that connect later. When it returns,
 // the connected ones receive the messages of the channels.
 func (c *Client) SubscribeUser(ctx context.Context, user string, s Subscriptions) (SubscriptionsChanged, error) {

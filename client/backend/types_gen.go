@@ -13,6 +13,137 @@ import (
 	"switchboard/client/scene"
 )
 
+// Erase is a message of a channel to erase.
+type Erase struct {
+	Channel string `json:"channel"`
+	ID      int64  `json:"id"`                // the position of a message in its queue
+	Durable bool   `json:"durable,omitempty"` // answer after a replica of Redis has erased the message
+}
+
+// Erased is a message that was erased.
+type Erased struct {
+	Channel string `json:"channel"`
+	ID      int64  `json:"id"`     // the position of a message in its queue
+	Erased  int64  `json:"erased"` // when it was erased, in ms since 1970
+	// The id of the report in the channel. Absent if the message was erased before, and the id is not
+	// known any more.
+	Report    int64 `json:"report"`
+	Servers   int   `json:"servers"`   // live brokers with subscribers
+	Duplicate bool  `json:"duplicate"` // the message was erased before
+}
+
+// ChannelPage is a page of channels.
+type ChannelPage struct {
+	Channels []ChannelCount `json:"channels"`
+	Cursor   string         `json:"cursor,omitempty"`  // the cursor of the next page; absent on the last page
+	Partial  bool           `json:"partial,omitempty"` // an instance did not answer, so the numbers are lower bounds
+}
+
+// ChannelCount is a channel with its subscribers.
+type ChannelCount struct {
+	Channel     string `json:"channel"`
+	Subscribers int    `json:"subscribers"` // on all servers
+}
+
+// Channel is the status of a channel.
+type Channel struct {
+	Channel     string `json:"channel"`
+	Servers     int    `json:"servers"`           // live servers with subscribers
+	Subscribers int    `json:"subscribers"`       // on all servers
+	ID          int64  `json:"id"`                // the id of a message, or 0 for none
+	Messages    int    `json:"messages"`          // messages that the channel holds
+	Partial     bool   `json:"partial,omitempty"` // an instance did not answer, so the numbers are lower bounds
+}
+
+// HistoryPage is a page of messages, the oldest first.
+type HistoryPage struct {
+	Channel   string    `json:"channel"`
+	Messages  []Message `json:"messages"`
+	Recovered bool      `json:"recovered"` // no message between after and the last one of the page is missing
+	More      bool      `json:"more"`      // more messages follow
+	ID        int64     `json:"id"`        // the id of a message, or 0 for none
+}
+
+// PresencePage is a page of the clients in a channel.
+type PresencePage struct {
+	Channel string   `json:"channel"`
+	Count   int      `json:"count"`           // clients in the channel
+	Users   *int     `json:"users,omitempty"` // different users in the channel: on the first page
+	Clients []Member `json:"clients"`
+	Cursor  string   `json:"cursor,omitempty"` // the cursor of the next page; absent on the last page
+	// Deprecated: Next is the former name of Cursor, with the same value.
+	Next string `json:"next,omitempty"`
+}
+
+// StatePage is a page of the fields of a channel, in the order of their names.
+type StatePage struct {
+	Channel string `json:"channel"`
+	ID      int64  `json:"id"` // the id of a message, or 0 for none
+	Fields  Fields `json:"fields"`
+	Cursor  string `json:"cursor,omitempty"` // the cursor of the next page; absent on the last page
+}
+
+// ChannelFields is a few fields of a channel.
+type ChannelFields struct {
+	Channel string `json:"channel"`
+	ID      int64  `json:"id"` // the id of a message, or 0 for none
+	Fields  Fields `json:"fields"`
+	Error   *Error `json:"error,omitempty"`
+}
+
+// OnlineUser is a user that is online.
+type OnlineUser struct {
+	User    string   `json:"user"`
+	Clients []string `json:"clients"` // those that are online
+}
+
+// User is a user with the clients that the store knows.
+type User struct {
+	User   string `json:"user"`
+	Online bool   `json:"online"` // a client is on a server that has a lease at this moment
+	// Tokens that were issued before this time, in ms since 1970, are revoked. Zero means none.
+	Revoked int64    `json:"revoked,omitempty"`
+	Clients []Device `json:"clients"`
+}
+
+// Stats is the figures of all live instances.
+type Stats struct {
+	Servers []ServerStats `json:"servers"` // ordered by the id of the server
+	// A live server did not answer within 2 s. It is missing.
+	Partial bool `json:"partial"`
+}
+
+// CheckQuery asks what a client may do: one with the token, one of the user, or one without a user.
+type CheckQuery struct {
+	Token string `json:"token,omitempty"` // the token with which the client connects
+	// The user of the client. With Token, the user that it must be for.
+	User    string   `json:"user,omitempty"`
+	Channel string   `json:"channel"`
+	Fields  []string `json:"fields,omitempty"` // fields that the client wants to write
+}
+
+// DeadLetterPage is a page of dead letters. It may have fewer than the limit although more follow.
+type DeadLetterPage struct {
+	Letters []DeadLetter `json:"letters"`
+	Cursor  string       `json:"cursor,omitempty"` // the cursor of the next page; absent on the last page
+}
+
+// Budget is how many objects a user has made as a client, and may make, by kind: rooms, boards and
+// avatars.
+type Budget struct {
+	User    string           `json:"user"`
+	Objects map[string]Usage `json:"objects"` // by kind: rooms, boards or avatars
+	// By limit: bytes of data and fields, or channels that were created.
+	Stored map[string]Usage `json:"stored"`
+}
+
+// Forgotten is what was removed of a user.
+type Forgotten struct {
+	User string `json:"user"`
+	// The number of removed objects by kind: rooms, boards (scores), avatars or sessions.
+	Removed map[string]int `json:"removed"`
+}
+
 // RoomQuick is a user that joins any open room of a mode. Without Client, a place is reserved.
 type RoomQuick struct {
 	room.QuickOptions
@@ -126,6 +257,208 @@ type ScenePatch struct {
 // HoldChange has the options of a change of a hold.
 type HoldChange struct {
 	Durable bool `json:"durable,omitempty"` // wait until a replica has the change
+}
+
+// QueuePage are messages that wait for a client, the oldest first.
+type QueuePage struct {
+	Client   string    `json:"client"`
+	Messages []Message `json:"messages"`
+	// false: messages after after were dropped unreceived, or the store has lost them.
+	Recovered bool `json:"recovered"`
+	// More messages follow. Only the first 4096 messages of a queue can be read.
+	More  bool  `json:"more"`
+	ID    int64 `json:"id"`    // the id of a message, or 0 for none
+	Count int   `json:"count"` // all messages that wait
+}
+
+// Revoked is a revocation of tokens.
+type Revoked struct {
+	// The time in force, in ms since 1970: perhaps that of an earlier call.
+	Before       int64 `json:"before"`
+	Until        int64 `json:"until"`        // when the store forgets it, in ms since 1970
+	Disconnected int   `json:"disconnected"` // connections that were closed
+	// Servers that did not answer in time. They close their connections at their next beat. Zero means
+	// none.
+	Pending int `json:"pending,omitempty"`
+}
+
+// SubscriptionsChanged is the answer to a call that subscribes or unsubscribes clients.
+type SubscriptionsChanged struct {
+	Clients int `json:"clients"` // connected clients that have applied it
+	// What connected clients could not be subscribed to. They receive unsubscribed with the same
+	// reason.
+	Refused []RefusedSubscription `json:"refused"`
+	// Servers that did not answer in time. They apply it after their next beat. Zero means none.
+	Pending int `json:"pending,omitempty"`
+	// When the store forgets it, in ms since 1970. Each client that connects, and each renewal of its
+	// binding, moves that.
+	Until int64 `json:"until"`
+}
+
+// RefusedSubscription is a channel to which a connected client could not be subscribed, and why.
+type RefusedSubscription struct {
+	Client  string `json:"client"`
+	Channel string `json:"channel"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Usage is how much of a budget is used.
+type Usage struct {
+	Used int `json:"used"`
+	Max  int `json:"max"`
+}
+
+// Member is a client in a channel.
+type Member struct {
+	// The id of a client. In a channel that shows aliases, the alias of a user, which stands for all
+	// clients of the user.
+	Client string          `json:"client"`
+	User   string          `json:"user,omitempty"`
+	Info   json.RawMessage `json:"info,omitempty"`  // the Info of the client's token or hook
+	Since  int64           `json:"since,omitempty"` // Unix ms
+	// The value that the client shows, see Here in the AsyncAPI document.
+	Here json.RawMessage `json:"here,omitempty"`
+}
+
+// Device is a client of a user.
+type Device struct {
+	Client string `json:"client"`
+	Server string `json:"server,omitempty"` // the server to which the client is bound
+	Online bool   `json:"online"`
+	Since  int64  `json:"since,omitempty"` // Unix ms
+	Queued int    `json:"queued"`          // messages that wait in the client queue
+}
+
+// ClientStatus is a client and its connection.
+type ClientStatus struct {
+	Device
+	User     string   `json:"user,omitempty"`
+	Address  string   `json:"address,omitempty"`  // of the connection: the address of the peer, which may be a proxy
+	Expires  int64    `json:"expires,omitempty"`  // of the connection: when its token expires, in seconds since 1970
+	Channels []string `json:"channels,omitempty"` // of the connection: its channels without system channels
+}
+
+// Server is a live instance.
+type Server struct {
+	// The id of the server. A restart has another one.
+	Server      string `json:"server"`
+	Host        string `json:"host"`
+	Version     string `json:"version"`
+	StartedAt   int64  `json:"started_at"`  // Unix ms
+	LastActive  int64  `json:"last_active"` // Unix ms
+	Connections int64  `json:"connections"`
+	Users       int64  `json:"users"`
+	Channels    int64  `json:"channels"`
+}
+
+// Webhooks is the state of the events for your backend.
+type Webhooks struct {
+	Waiting int   `json:"waiting"` // events that are not sent yet
+	Dead    int   `json:"dead"`    // dead letters
+	Dropped int64 `json:"dropped"` // counter: dead letters for which there was no room
+	// Since when the first of the waiting events waits. Absent if none waits.
+	Oldest int64 `json:"oldest,omitempty"`
+	// Failed attempts since the last successful one. Events are sent from 16 lists; this is the most
+	// of one.
+	Attempts int `json:"attempts"`
+	// When the next attempt is made after a failed one, ms since 1970. Absent if none has failed.
+	RetryAt int64 `json:"retry_at,omitempty"`
+	// The last attempt. Absent if there was none lately.
+	Last      *Attempt   `json:"last,omitempty"`
+	Endpoints []Endpoint `json:"endpoints"` // the receivers of the events
+}
+
+// Attempt is an attempt to deliver events.
+type Attempt struct {
+	At int64 `json:"at"` // ms since 1970
+	// Status of the answer; 200 for every 2xx. Absent if there was no answer.
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"` // why there was no answer
+}
+
+// Endpoint is a URL that receives events.
+type Endpoint struct {
+	URL    string   `json:"url"`    // without user, password and query
+	Events []string `json:"events"` // the types of events
+}
+
+// DeadLetter is an event that is no longer sent.
+type DeadLetter struct {
+	ID string `json:"id,omitempty"` // the id of the event
+	// expired: it could not be sent for webhooks.max_age. refused: your backend refused its content.
+	// gone: your backend answered 410. full: too many events waited.
+	Reason string          `json:"reason"`
+	At     int64           `json:"at"`    // Unix ms
+	Event  json.RawMessage `json:"event"` // the event as your backend would receive it
+}
+
+// Self is the instance that answers, and what the key of the call may do.
+type Self struct {
+	Server    string   `json:"server"` // the id of the server
+	Version   string   `json:"version"`
+	StartedAt int64    `json:"started_at"` // Unix ms
+	Open      bool     `json:"open"`       // no API keys are configured
+	Tokens    bool     `json:"tokens"`     // token keys are configured
+	Redis     bool     `json:"redis"`      // the store is Redis, which servers share
+	Kit       []string `json:"kit"`        // the systems of the kit that this server runs
+	Webhooks  bool     `json:"webhooks"`   // your backend receives events
+	Key       Key      `json:"key"`        // the API key of this call
+}
+
+// Key is the API key of this call.
+type Key struct {
+	Name   string   `json:"name"`   // empty if no API keys are configured
+	Scopes []string `json:"scopes"` // all scopes that count: a key with admin has all three
+}
+
+// ServerStats are numbers of one server. Counters count since its start.
+type ServerStats struct {
+	Server        string   `json:"server"`     // the id of the server
+	At            int64    `json:"at"`         // when the numbers were read, on the server's clock
+	StartedAt     int64    `json:"started_at"` // Unix ms
+	Connections   int64    `json:"connections"`
+	Users         int64    `json:"users"`
+	Channels      int64    `json:"channels"` // channels with subscribers on the server
+	Subscriptions int64    `json:"subscriptions"`
+	Accepted      int64    `json:"accepted"`    // counter: connections
+	Closed        int64    `json:"closed"`      // counter: connections that have ended
+	Delivered     int64    `json:"delivered"`   // counter: messages written to sockets
+	Pushes        int64    `json:"pushes"`      // counter: accepted targets of pushes
+	PushErrors    int64    `json:"push_errors"` // counter: refused targets of pushes
+	Append        Duration `json:"append"`      // time to store a message
+	// Time from a possible loss of a hint until the missed messages are read.
+	Drain          Duration `json:"drain"`
+	RSS            int64    `json:"rss"`                       // resident memory in bytes, 0 if the system does not say
+	MaxConnections int64    `json:"max_connections,omitempty"` // the most connections that the server accepts
+	// When the first certificate of its ports ends, ms since 1970. Absent if it has none.
+	CertificateEnds int64 `json:"certificate_ends,omitempty"`
+}
+
+// HealthReport is what needs the attention of an operator.
+type HealthReport struct {
+	Status   string    `json:"status"`   // the most urgent level of the findings
+	At       int64     `json:"at"`       // when it was found, on the server's clock
+	Findings []Finding `json:"findings"` // problems first, then by code and subject
+}
+
+// Finding is something that needs attention.
+type Finding struct {
+	Level   string `json:"level"`             // problem: something does not work, or will stop within days
+	Code    string `json:"code"`              // a code of docs/operations.md
+	Subject string `json:"subject,omitempty"` // the server, janitor, Redis or URL that it is about
+	// When it happened, or will happen, ms since 1970. Absent if that is not known.
+	At      int64  `json:"at,omitempty"`
+	Message string `json:"message"` // what is wrong
+	Remedy  string `json:"remedy"`  // what to do
+}
+
+// Duration is how long something took: quantiles of about the last 10 s, in seconds.
+type Duration struct {
+	Count int64 `json:"count"` // counter
+	// Median of about the last 10 s, in seconds. Absent if nothing was measured.
+	P50 float64 `json:"p50,omitempty"`
+	P99 float64 `json:"p99,omitempty"` // 99th percentile of the same time
 }
 
 // NewRoom describes a room to create. Only Mode is required.

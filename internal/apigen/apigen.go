@@ -27,6 +27,7 @@
 //	required  members that are always present, although the document does not say it
 //	pointers  true: absent members are nil
 //	zeros     true: it is encoded with members that are zero
+//	wide      true: all of its integers have 64 bits
 //	text      its text, instead of the description
 //	known     true: another schema has the same type
 //	open      true: it may have further members

@@ -109,7 +109,11 @@ func (t *goTypes) method(o *operation, s signature) (string, error) {
 	case m.member != "":
 		results, value = "("+m.result+", error)", "answer."+goName(m.member)
 	}
-	fmt.Fprintf(&out, "func (%s %s) %s(%s) %s {\n", m.receiver, s.owner, s.name, strings.Join(append([]string{"ctx context.Context"}, m.arguments...), ", "), results)
+	owner := s.owner
+	if owner == "Client" {
+		owner = "*Client"
+	}
+	fmt.Fprintf(&out, "func (%s %s) %s(%s) %s {\n", m.receiver, owner, s.name, strings.Join(append([]string{"ctx context.Context"}, m.arguments...), ", "), results)
 	out.WriteString(m.before.String())
 	if m.member != "" {
 		fmt.Fprintf(&out, "\tvar answer struct {\n\t\t%s %s `json:%q`\n\t}\n", goName(m.member), m.result, m.member)
@@ -162,7 +166,7 @@ type goMethod struct {
 }
 
 // renamed are the names of arguments that would hide a package.
-var renamed = map[string]string{"room": "id", "account": "id", "board": "name", "hold": "id", "scene": "id"}
+var renamed = map[string]string{"room": "id", "account": "id", "client": "id", "board": "name", "hold": "id", "scene": "id"}
 
 // read finds out what the method sends and returns.
 func (m *goMethod) read() error {

@@ -20,7 +20,7 @@ func (t *goTypes) of(m member, pkg string) string {
 	name := t.name(schema, pkg)
 	switch {
 	case name != "":
-	case typ == "string":
+	case typ == "string", !schema.value().at("enum").none():
 		name = "string"
 	case typ == "boolean":
 		name = "bool"
@@ -96,6 +96,9 @@ func (t *goTypes) declare(typ *namedType) (string, error) {
 // field returns the declaration of a field.
 func (t *goTypes) field(typ *namedType, m member, renamed map[string]string) string {
 	name, goes := field(m), t.of(m, typ.pkg)
+	if typ.wide && goes == "int" {
+		goes = "int64"
+	}
 	_, isStruct := t.byName[strings.TrimPrefix(qualified(goes, typ.pkg), "*")]
 	own := m.schema.at("x-go-type").text() != ""
 	if !m.required && !own && (typ.pointers || isStruct) && !strings.HasPrefix(goes, "*") {

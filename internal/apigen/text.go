@@ -45,7 +45,7 @@ func goSentence(name, text string, isType bool) string {
 		return ""
 	case !isType || slices.Contains(verbs, first):
 		return name + " " + lowerFirst(text)
-	case strings.HasSuffix(first, "s") || first == "What":
+	case strings.HasSuffix(first, "s"):
 		return name + " are " + lowerFirst(text)
 	}
 	return name + " is " + lowerFirst(text)

@@ -17,6 +17,7 @@ type namedType struct {
 	required  []string   // members that are always present, although the document does not say it
 	open      bool       // further members are permitted
 	zeros     bool       // it is encoded with members that are zero
+	wide      bool       // all of its integers have 64 bits
 	text      string
 }
 
@@ -34,7 +35,8 @@ func readTypes(d *document, extension, pkg string) (*namedTypes, error) {
 		typ := &namedType{
 			pkg: pkg, name: name, schema: schema, query: query, without: options.at("without").texts(), embed: options.at("embed").text(),
 			pointers: options.at("pointers").text() == "true", required: options.at("required").texts(),
-			open: options.at("open").text() == "true", zeros: options.at("zeros").text() == "true", text: options.at("text").text(),
+			open: options.at("open").text() == "true", zeros: options.at("zeros").text() == "true",
+			wide: options.at("wide").text() == "true", text: options.at("text").text(),
 		}
 		if other, rest, found := strings.Cut(name, "."); found {
 			typ.pkg, typ.name = other, rest

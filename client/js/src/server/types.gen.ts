@@ -13,6 +13,7 @@ export interface Erase {
   durable?: boolean;
 }
 
+/** A message that was erased. */
 export interface Erased {
   channel: string;
   /** The position of a message in its queue. */
@@ -30,6 +31,7 @@ export interface Erased {
   duplicate?: boolean;
 }
 
+/** The status of a channel. */
 export interface ChannelInfo {
   channel: string;
   /** Live servers with subscribers. */
@@ -44,6 +46,7 @@ export interface ChannelInfo {
   partial?: boolean;
 }
 
+/** A page of messages, the oldest first. */
 export interface HistoryPage {
   channel: string;
   messages: StoredMessage[];
@@ -55,6 +58,7 @@ export interface HistoryPage {
   id: number;
 }
 
+/** A page of the clients in a channel. */
 export interface PresencePage {
   channel: string;
   /** Clients in the channel. */
@@ -68,6 +72,7 @@ export interface PresencePage {
   next?: string;
 }
 
+/** A page of the fields of a channel, in the order of their names. */
 export interface FieldPage {
   channel: string;
   /** The id of a message, or 0 for none. */
@@ -86,6 +91,7 @@ export interface StoredFields {
   error?: PushError;
 }
 
+/** A user with the clients that the store knows. */
 export interface UserInfo {
   user: string;
   /** A client is on a server that has a lease at this moment. */
@@ -131,6 +137,7 @@ export interface QueuePage {
   count: number;
 }
 
+/** A revocation of tokens. */
 export interface Revoked {
   /** The time in force, in ms since 1970: perhaps that of an earlier call. */
   before: number;
@@ -201,6 +208,7 @@ export interface StoredMessage {
   erase?: number;
 }
 
+/** A client of a user. */
 export interface UserClient {
   client: string;
   /** The server to which the client is bound. */
@@ -212,6 +220,7 @@ export interface UserClient {
   queued: number;
 }
 
+/** A client and its connection. */
 export interface ClientInfo extends UserClient {
   user?: string;
   /** Of the connection: the address of the peer, which may be a proxy. */
@@ -222,6 +231,7 @@ export interface ClientInfo extends UserClient {
   channels?: string[];
 }
 
+/** A live instance. */
 export interface ServerInfo {
   /** The id of the server. A restart has another one. */
   server: string;
