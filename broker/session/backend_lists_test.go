@@ -225,6 +225,39 @@ func TestListsChangeDuringConnect(t *testing.T) {
 	}
 }
 
+// bindHook calls bound before the binding to a user is stored.
+type bindHook struct {
+	session.Registry
+	bound func()
+}
+
+func (r *bindHook) wrap(reg session.Registry) { r.Registry = reg }
+
+func (r *bindHook) BindUsers(ctx context.Context, list []registry.UserBinding) []error {
+	if r.bound != nil {
+		r.bound()
+	}
+	return r.Registry.BindUsers(ctx, list)
+}
+
+// TestListsReadAfterBind has a call of the backend just before the user has the client. The call
+// does not find the client, so that the client must find its lists.
+func TestListsReadAfterBind(t *testing.T) {
+	r := new(bindHook)
+	h := newUnconnected(t, session.Options{Access: rulesFor(t), Registry: r}, unwrapped, connect("phone", "alice|"))
+	h.wantEvents("connected")
+	h.storeChange(registry.Subscribed, "", -1, "a")
+	h.onLoop(h.receiver.Closed)
+	h.settle()
+	r.bound = func() {
+		r.bound = nil
+		h.storeChange(registry.Subscribed, "", -1, "b")
+		h.storeChange(registry.Unsubscribed, "alice/phone", -1, "a")
+	}
+	h.reconnect("alice|")
+	h.wantEvents("connected, subscribed b")
+}
+
 // TestListsRenewed has a server that missed the call of the backend. It hears of it at a beat, or
 // when it compares or renews the binding.
 func TestListsRenewed(t *testing.T) {
