@@ -2,41 +2,11 @@ package apicheck
 
 import (
 	"encoding/json"
-	"flag"
-	"go/format"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 )
-
-var update = flag.Bool("update", false, "write the tables of the clients")
-
-// TestTables compares the tables of the clients with the document.
-func TestTables(t *testing.T) {
-	goTable, err1 := RepeatTableGo()
-	formatted, err2 := format.Source([]byte(goTable))
-	tsTable, err3 := RepeatTableTypeScript()
-	for _, err := range []error{err1, err2, err3} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for path, want := range map[string]string{
-		"../../client/backend/repeats.go": string(formatted), "../../client/js/src/server/repeats.ts": tsTable,
-	} {
-		if *update {
-			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("%s is not that of the document (%v): run `go test ./internal/apicheck -run TestTables -update`", path, err)
-		}
-	}
-}
 
 func TestCompare(t *testing.T) {
 	ifMatch := http.Header{"If-Match": {`"1"`}}

@@ -49,6 +49,11 @@ func generateGo(d *document, files map[string][]byte) error {
 			source("client/backend/" + strings.ToLower(s.owner) + "_gen.go").WriteString(text)
 		}
 	}
+	table, err := d.repeatsGo()
+	if err != nil {
+		return err
+	}
+	source("client/backend/repeats_gen.go").WriteString(table)
 	for path, text := range sources {
 		pkg := strings.Split(path, "/")[1]
 		formatted, err := format.Source([]byte(head(pkg, text.String()) + text.String()))

@@ -28,6 +28,9 @@ func TypeScript() (map[string]string, error) {
 	if modules["server/kit.gen.ts"], err = types.kit(d); err != nil {
 		return nil, err
 	}
+	if modules["server/repeats.gen.ts"], err = d.repeatsTS(); err != nil {
+		return nil, err
+	}
 	for path, text := range modules {
 		modules[path] = notice + types.imports(strings.TrimSuffix(path, ".ts")+".js", text) + text
 	}

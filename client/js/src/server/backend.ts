@@ -5,7 +5,7 @@ import type { Json, JsonInput } from "../wire.js";
 import type { RevokeOptions, Rights } from "./answers.js";
 import { Kit } from "./kit.gen.js";
 import type { Push, PushAnswer, PushError } from "./push.js";
-import { repeats } from "./repeats.js";
+import { repeats } from "./repeats.gen.js";
 import type {
   ChannelInfo,
   CheckQuery,
