@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,16 +17,11 @@ import (
 	"switchboard/internal/await"
 	"switchboard/internal/leader"
 	"switchboard/internal/redispipe"
-	"switchboard/internal/redistest"
 	"switchboard/kit/index"
+	"switchboard/kit/kittest"
 )
 
-var (
-	single  *redistest.Server
-	cluster *redistest.Cluster
-)
-
-func TestMain(m *testing.M) { os.Exit(redistest.Main(m, &single, &cluster)) }
+func TestMain(m *testing.M) { os.Exit(kittest.Main(m)) }
 
 // roundsBroker is the rounds of a broker.
 type roundsBroker struct {
@@ -68,7 +64,7 @@ func (b *roundsBroker) finish(ctx context.Context) func([]index.Task) error {
 }
 
 func eachStore(t *testing.T, test func(t *testing.T, client redis.UniversalClient, prefix string, a, b *roundsBroker)) {
-	for name, client := range map[string]redis.UniversalClient{"redis": single.Client(t), "cluster": cluster.Client(t)} {
+	for name, client := range map[string]redis.UniversalClient{"redis": kittest.Redis.Client(t), "cluster": kittest.Cluster.Client(t)} {
 		t.Run(name, func(t *testing.T) {
 			prefix := t.Name() + ":"
 			a, b := newRoundsBroker(client, prefix), newRoundsBroker(client, prefix)
@@ -168,6 +164,73 @@ func TestOwnChanges(t *testing.T) {
 		cancel()
 		if err := <-done; err != nil || b.Lease.Held() {
 			t.Errorf("Run returned %v, and the broker has the lease: %v", err, b.Lease.Held())
+		}
+	})
+}
+
+// sweptIndex counts how often it forgets removed cards.
+type sweptIndex struct {
+	index.Index
+	sweeps int
+}
+
+// Sweep implements index.Index.
+func (i *sweptIndex) Sweep(context.Context, int) error {
+	i.sweeps++
+	return nil
+}
+
+// TestRunForgets: each minute, rounds forget the removed cards of all of their indexes.
+func TestRunForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &sweptIndex{Index: index.NewMemory()}, &sweptIndex{Index: index.NewMemory()}
+		rounds, made := Rounds{Index: a, Others: []index.Index{b}, Every: 2 * time.Second}, 0
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		if err := rounds.Run(ctx, zerolog.Nop(), "docs", func(context.Context) error { made++; return nil }); err != nil {
+			t.Error(err)
+		}
+		if a.sweeps != 4 || b.sweeps != 4 {
+			t.Errorf("they forgot %d and %d times", a.sweeps, b.sweeps)
+		}
+		if made < 100 || made > 300 {
+			t.Errorf("%d rounds in 5 minutes", made)
+		}
+	})
+}
+
+// TestFinish: a task that fails is due again after its lease, and the others when finish says.
+func TestFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		rounds := Rounds{Index: index.NewMemory(), Batch: 10, TaskLease: time.Minute}
+		took := func() (ids []string) {
+			err := rounds.Take(t.Context(), func(tasks []index.Task, sweep time.Duration) error {
+				if sweep != 0 {
+					t.Errorf("without a rate, documents are due again after %v", sweep)
+				}
+				return rounds.Finish(t.Context(), tasks, func(_ context.Context, id string) (time.Duration, error) {
+					ids = append(ids, id)
+					return map[string]time.Duration{"later": 10 * time.Second}[id], map[string]error{"fails": broken}[id]
+				})
+			})
+			if failed := slices.Contains(ids, "fails"); errors.Is(err, broken) != failed {
+				t.Errorf("the error is %v", err)
+			}
+			slices.Sort(ids)
+			return ids
+		}
+		if err := rounds.Index.Schedule(t.Context(), 0, "fails", "later", "once"); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			after time.Duration
+			want  []string
+		}{{0, []string{"fails", "later", "once"}}, {0, nil}, {11 * time.Second, []string{"later"}}, {time.Minute, []string{"fails", "later"}}} {
+			time.Sleep(c.after) // of the clock of the bubble
+			if got := took(); !slices.Equal(got, c.want) {
+				t.Errorf("after %v, %q are due, want %q", c.after, got, c.want)
+			}
 		}
 	})
 }

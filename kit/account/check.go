@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 
 	"switchboard/internal/state"
 	"switchboard/janitor/task"
 	"switchboard/kit"
-	"switchboard/kit/index"
 	"switchboard/queue"
 )
 
@@ -20,19 +18,18 @@ import (
 // a broker corrects it within a minute.
 func Check(o kit.CheckOptions) task.Check {
 	return task.Check{Name: "accounts", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
-		c := checker{CheckOptions: o, known: map[string]bool{}, reported: map[task.Finding]bool{}}
-		err := c.run(ctx)
+		c := checker{CheckOptions: o, reported: map[task.Finding]bool{}}
+		known, err := kit.EachBatch(ctx, o.States, map[string]kit.Visit{accountPrefix: c.checkAccounts, namePrefix: c.checkNames})
+		if err == nil {
+			err = kit.EachUnknown(ctx, o.Index, allAccounts, accountPrefix, known, c.checkLost)
+		}
 		return c.found, err
 	}}
 }
 
-// checkBatch is how many channels a check reads at once.
-const checkBatch = 100
-
 // checker is one look of a check.
 type checker struct {
 	kit.CheckOptions
-	known    map[string]bool // the channels that were read
 	found    []task.Finding
 	reported map[task.Finding]bool
 }
@@ -42,47 +39,6 @@ func (c *checker) report(channel, remedy, format string, args ...any) {
 	if !c.reported[f] { // an account is read with its record, and with its name
 		c.reported[f], c.found = true, append(c.found, f)
 	}
-}
-
-func (c *checker) run(ctx context.Context) error {
-	var accounts, names []string
-	for channel, err := range c.States.StateChannels(ctx) {
-		if err != nil {
-			return err
-		}
-		if c.known[channel] {
-			continue
-		}
-		if id, found := strings.CutPrefix(channel, accountPrefix); found {
-			c.known[channel], accounts = true, append(accounts, id)
-		} else if digest, found := strings.CutPrefix(channel, namePrefix); found {
-			c.known[channel], names = true, append(names, digest)
-		}
-		if err := c.flush(ctx, &accounts, &names, checkBatch); err != nil {
-			return err
-		}
-	}
-	if err := c.flush(ctx, &accounts, &names, 1); err != nil {
-		return err
-	}
-	return c.checkCards(ctx)
-}
-
-// flush checks the accounts and the names if there are n of them.
-func (c *checker) flush(ctx context.Context, accounts, names *[]string, n int) error {
-	if len(*accounts) >= n {
-		if err := c.checkAccounts(ctx, *accounts); err != nil {
-			return err
-		}
-		*accounts = (*accounts)[:0]
-	}
-	if len(*names) >= n {
-		if err := c.checkNames(ctx, *names); err != nil {
-			return err
-		}
-		*names = (*names)[:0]
-	}
-	return nil
 }
 
 // checkAccounts compares accounts with their names and cards.
@@ -148,27 +104,16 @@ func (c *checker) checkNames(ctx context.Context, digests []string) error {
 	return nil
 }
 
-// checkCards finds cards of accounts that have no state.
-func (c *checker) checkCards(ctx context.Context) error {
-	for cards, err := range index.Pages(ctx, c.Index, index.Query{List: allAccounts}) {
-		if err != nil {
-			return err
-		}
-		var ids []string
-		for _, card := range cards {
-			if !c.known[accountPrefix+card.ID] { // it may be new
-				ids = append(ids, card.ID)
-			}
-		}
-		accounts, err := c.readAccounts(ctx, ids)
-		if err != nil {
-			return err
-		}
-		for _, a := range accounts {
-			if !a.exists() {
-				c.report(accountPrefix+a.id, "remove the id from the keys ix_ of the list, or restore the account from a backup",
-					"it has a card in the list, but no record")
-			}
+// checkLost finds accounts that have a card, and no record.
+func (c *checker) checkLost(ctx context.Context, ids []string) error {
+	accounts, err := c.readAccounts(ctx, ids) // one may be new
+	if err != nil {
+		return err
+	}
+	for _, a := range accounts {
+		if !a.exists() {
+			c.report(accountPrefix+a.id, "remove the id from the keys ix_ of the list, or restore the account from a backup",
+				"it has a card in the list, but no record")
 		}
 	}
 	return nil

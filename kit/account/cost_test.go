@@ -49,9 +49,9 @@ func (c *counter) cost() string {
 
 // TestCosts counts the scripts of each operation. The page of the documentation has the same rows.
 func TestCosts(t *testing.T) {
-	a, _ := start(t, kittest.NewMemory(), nil)
-	c := &counter{Store: a.store, Index: a.index}
-	a.store, a.index = c, c
+	c := &counter{Index: index.NewMemory()}
+	a, _ := start(t, kittest.NewMemory(), func(o *Options) { o.Index = c })
+	c.Store, a.store = a.store, c
 	doc, err := os.ReadFile("../../docs/accounts.md")
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"switchboard/internal/state"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
@@ -59,21 +60,18 @@ func (a *Accounts) History(ctx context.Context, id string) ([]Event, error) {
 	}
 	var list []Event
 	read := queue.StateRead{Channel: accountPrefix + id, Prefix: eventPrefix, Bytes: state.PageBytes}
-	for {
-		o := a.store.ReadStates(ctx, []queue.StateRead{read})[0]
-		if o.Err != nil {
-			return nil, fmt.Errorf("history of account %s: %w", id, o.Err)
+	for page, err := range kit.StatePages(ctx, a.store, read) {
+		if err != nil {
+			return nil, fmt.Errorf("history of account %s: %w", id, err)
 		}
-		for _, f := range o.Value.Fields {
+		for _, f := range page.Fields {
 			var event Event
 			if err := json.Unmarshal(f.Value, &event); err != nil {
 				return nil, fmt.Errorf("history of account %s: %s: %w", id, f.Name, err)
 			}
 			list = append(list, event)
 		}
-		if read.Cursor = o.Value.Next; read.Cursor == "" {
-			slices.SortFunc(list, func(x, y Event) int { return cmp.Compare(y.N, x.N) })
-			return list, nil
-		}
 	}
+	slices.SortFunc(list, func(x, y Event) int { return cmp.Compare(y.N, x.N) })
+	return list, nil
 }

@@ -21,7 +21,7 @@ const (
 	sweepDelay = claimLease + 5*time.Second
 	// taskLease is how long one broker has for a task of the round. It is longer than both delays.
 	taskLease = time.Minute
-	// roundInterval is how often the round looks for tasks.
+	// roundInterval is the mean interval of the rounds.
 	roundInterval = 2 * time.Second
 	// roundSize is the most tasks that a broker takes at once.
 	roundSize = 100
@@ -107,40 +107,31 @@ func withVersion(a Account, c index.Card) (json.RawMessage, error) {
 	return json.Marshal(a)
 }
 
+// rounds are those over accounts, names and users that have ended.
+func (a *Accounts) rounds() *kit.Rounds {
+	return &kit.Rounds{Index: a.index, Lease: a.opts.Rounds, Every: roundInterval, TaskLease: taskLease, Batch: roundSize}
+}
+
 // Run finishes what processes that stopped have left, until ctx ends.
 func (a *Accounts) Run(ctx context.Context) error {
-	tick := time.NewTicker(roundInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if err := a.opts.Rounds.Do(ctx, false, a.Round); err != nil && ctx.Err() == nil {
-			a.log.Warn().Err(err).Msg("accounts: a round failed")
-		}
-	}
+	return a.rounds().Run(ctx, a.log, "accounts", a.Round)
 }
 
 // Round does the tasks that are due: it frees names that no account has, shows changes in the list,
 // and removes accounts that have ended from it.
 func (a *Accounts) Round(ctx context.Context) error {
-	err := a.endRound(ctx)
-	for left := roundSize; left == roundSize && ctx.Err() == nil; {
-		tasks, takeErr := a.index.Take(ctx, roundSize, taskLease)
-		left, err = len(tasks), errors.Join(err, takeErr)
-		var ended []index.Task
+	rounds := a.rounds()
+	return errors.Join(a.endRound(ctx), rounds.Take(ctx, func(tasks []index.Task, _ time.Duration) error {
+		var ended, rest []index.Task
 		for _, t := range tasks {
 			if strings.HasPrefix(t.ID, userTask) {
 				ended = append(ended, t)
-				continue
+			} else {
+				rest = append(rest, t)
 			}
-			err = errors.Join(err, a.finish(ctx, t))
 		}
-		err = errors.Join(err, a.forget(ctx, ended))
-	}
-	return err
+		return errors.Join(rounds.Finish(ctx, rest, a.finish), a.forget(ctx, ended))
+	}))
 }
 
 // forget makes the extensions forget users whose accounts have ended. After an error, the tasks are
@@ -159,21 +150,16 @@ func (a *Accounts) forget(ctx context.Context, ended []index.Task) error {
 	return a.index.Done(ctx, done)
 }
 
-// finish does one task. After an error it is due again when its lease ends.
-func (a *Accounts) finish(ctx context.Context, t index.Task) error {
-	var next time.Duration
-	if digest, isName := strings.CutPrefix(t.ID, nameTask); isName {
-		again, err := a.sweepName(ctx, digest)
-		if err != nil {
-			return err
-		}
-		if again {
-			next = sweepDelay
-		}
-	} else if err := a.show(ctx, t.ID); err != nil {
-		return err
+// finish looks at a name or an account. next is the time until it is due again.
+func (a *Accounts) finish(ctx context.Context, id string) (next time.Duration, err error) {
+	digest, isName := strings.CutPrefix(id, nameTask)
+	if !isName {
+		return 0, a.show(ctx, id)
 	}
-	return a.index.Done(ctx, map[index.Task]time.Duration{t: next})
+	if again, err := a.sweepName(ctx, digest); err != nil || !again {
+		return 0, err
+	}
+	return sweepDelay, nil
 }
 
 // show shows the current state of an account in the list.

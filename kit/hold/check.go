@@ -2,6 +2,7 @@ package hold
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,7 +12,6 @@ import (
 	"switchboard/internal/state"
 	"switchboard/janitor/task"
 	"switchboard/kit"
-	"switchboard/kit/index"
 	"switchboard/queue"
 )
 
@@ -20,19 +20,11 @@ import (
 // do all differences of a state that changes between the reads of its pages.
 func Check(o kit.CheckOptions) task.Check {
 	return task.Check{Name: "holds", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
-		c := checker{CheckOptions: o, known: map[string]bool{}}
-		for channel, err := range o.States.StateChannels(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			if name, ours := strings.CutPrefix(channel, channelPrefix); ours && !c.known[name] {
-				c.known[name] = true
-				if err := c.checkResource(ctx, name); err != nil {
-					return nil, fmt.Errorf("resource %s: %w", name, err)
-				}
-			}
+		c := checker{CheckOptions: o}
+		known, err := kit.EachBatch(ctx, o.States, map[string]kit.Visit{channelPrefix: c.checkResources})
+		if err == nil {
+			err = kit.EachUnknown(ctx, o.Index, allList, channelPrefix, known, c.compareCards) // a resource may be new
 		}
-		err := c.checkCards(ctx)
 		return c.found, err
 	}}
 }
@@ -40,7 +32,6 @@ func Check(o kit.CheckOptions) task.Check {
 // checker is one look of a check.
 type checker struct {
 	kit.CheckOptions
-	known map[string]bool // the resources that have a channel
 	found []task.Finding
 }
 
@@ -57,40 +48,34 @@ func (c *checker) reportCard(name, problem string) {
 	})
 }
 
-// checkResource checks one resource.
-func (c *checker) checkResource(ctx context.Context, name string) error {
-	fields, clock, err := c.readAll(ctx, name)
-	if err != nil {
-		return err
+// checkResources checks resources.
+func (c *checker) checkResources(ctx context.Context, names []string) error {
+	for _, name := range names {
+		fields, clock, err := c.readAll(ctx, name)
+		if err == nil && len(fields) > 0 {
+			err = c.checkSeats(name, fields, clock)
+		}
+		if err != nil {
+			return fmt.Errorf("resource %s: %w", name, err)
+		}
 	}
-	if len(fields) == 0 {
-		return nil
-	}
-	if err := c.checkSeats(name, fields, clock); err != nil {
-		return err
-	}
-	return c.compareCards(ctx, name)
+	return c.compareCards(ctx, names)
 }
 
 // readAll reads all fields of a resource, and returns the store's clock at the first page.
 func (c *checker) readAll(ctx context.Context, name string) (fields map[string]*state.Field, clock int64, err error) {
 	fields = make(map[string]*state.Field)
 	read := queue.StateRead{Channel: channelPrefix + name, Bytes: state.PageBytes}
-	for {
-		page := c.States.ReadStates(ctx, []queue.StateRead{read})[0]
-		if page.Err != nil {
-			return nil, 0, page.Err
+	for page, err := range kit.StatePages(ctx, c.States, read) {
+		if err != nil {
+			return nil, 0, err
 		}
-		if read.Cursor == "" {
-			clock = page.Value.Clock
-		}
-		for _, f := range page.Value.Fields {
+		clock = cmp.Or(clock, page.Clock)
+		for _, f := range page.Fields {
 			fields[f.Name] = f.Field
 		}
-		if read.Cursor = page.Value.Next; read.Cursor == "" {
-			return fields, clock, nil
-		}
 	}
+	return fields, clock, nil
 }
 
 // checkSeats compares the seats with the records, and their number with the capacity.
@@ -160,10 +145,7 @@ func (c *checker) checkRecord(name, id string, f *state.Field, fields map[string
 }
 
 // compareCards compares resources with their cards.
-func (c *checker) compareCards(ctx context.Context, names ...string) error {
-	if len(names) == 0 {
-		return nil
-	}
+func (c *checker) compareCards(ctx context.Context, names []string) error {
 	stored, err := c.Index.Get(ctx, names...)
 	if err != nil {
 		return err
@@ -179,25 +161,6 @@ func (c *checker) compareCards(ctx context.Context, names ...string) error {
 			c.reportCard(l.name, "it has no card")
 		case !maps.Equal(card.Lists, stored[i].Lists) || !bytes.Equal(card.Data, stored[i].Data):
 			c.reportCard(l.name, "its card has other numbers of places")
-		}
-	}
-	return nil
-}
-
-// checkCards finds cards of resources that have no state.
-func (c *checker) checkCards(ctx context.Context) error {
-	for cards, err := range index.Pages(ctx, c.Index, index.Query{List: allList, Limit: kit.CardsBatch}) {
-		if err != nil {
-			return err
-		}
-		var names []string
-		for _, card := range cards {
-			if !c.known[card.ID] {
-				names = append(names, card.ID)
-			}
-		}
-		if err := c.compareCards(ctx, names...); err != nil { // a resource may be new
-			return err
 		}
 	}
 	return nil

@@ -18,14 +18,14 @@ import (
 // some seconds after a change.
 func Check(o kit.CheckOptions) task.Check {
 	return task.Check{Name: "rooms", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
-		c := checker{CheckOptions: o, known: map[string]bool{}}
-		if err := c.checkRooms(ctx); err != nil {
-			return nil, err
+		c := checker{CheckOptions: o}
+		known, err := kit.EachBatch(ctx, o.States, map[string]kit.Visit{channelPrefix: c.compare, lobbyPrefix: c.addLobbies})
+		if err == nil {
+			err = kit.EachUnknown(ctx, o.Index, orderCreated, channelPrefix, known, c.compare) // a room may be new
 		}
-		if err := c.checkCards(ctx); err != nil {
-			return nil, err
+		if err == nil {
+			err = c.checkLobbies(ctx)
 		}
-		err := c.checkLobbies(ctx)
 		return c.found, err
 	}}
 }
@@ -33,8 +33,7 @@ func Check(o kit.CheckOptions) task.Check {
 // checker is one look of a check.
 type checker struct {
 	kit.CheckOptions
-	known   map[string]bool // the ids that have a channel
-	lobbies []string        // the names of lobbies that have a state
+	lobbies []string // the names of those that have a state, or rooms
 	found   []task.Finding
 }
 
@@ -44,34 +43,14 @@ func (c *checker) report(channel, problem string) {
 	})
 }
 
-// checkRooms compares the channels of rooms with their cards.
-func (c *checker) checkRooms(ctx context.Context) error {
-	var ids []string
-	for channel, err := range c.States.StateChannels(ctx) {
-		if err != nil {
-			return err
-		}
-		if lobby, found := strings.CutPrefix(channel, lobbyPrefix); found {
-			c.lobbies = append(c.lobbies, lobby)
-		}
-		if id, found := strings.CutPrefix(channel, channelPrefix); found && !c.known[id] {
-			c.known[id], ids = true, append(ids, id)
-		}
-		if len(ids) == batchSize {
-			if err := c.compare(ctx, ids); err != nil {
-				return err
-			}
-			ids = ids[:0]
-		}
-	}
-	return c.compare(ctx, ids)
+// addLobbies adds lobbies that have a state.
+func (c *checker) addLobbies(_ context.Context, names []string) error {
+	c.lobbies = append(c.lobbies, names...)
+	return nil
 }
 
 // compare compares rooms with their cards.
 func (c *checker) compare(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
 	stored, err := c.Index.Get(ctx, ids...)
 	if err != nil {
 		return err
@@ -85,6 +64,9 @@ func (c *checker) compare(ctx context.Context, ids []string) error {
 		}
 		if l.ended != nil {
 			c.report(Channel(l.id), "its end was not sent to the backend")
+		}
+		if doc, err := parseCard(stored[i]); err == nil && doc.joinable() {
+			c.lobbies = append(c.lobbies, lobbies(&doc.Room)...)
 		}
 	}
 	return nil
@@ -127,28 +109,6 @@ func differentList(a, b map[string]int64) string {
 		}
 	}
 	return first
-}
-
-// checkCards finds cards of rooms that have no state.
-func (c *checker) checkCards(ctx context.Context) error {
-	for cards, err := range index.Pages(ctx, c.Index, index.Query{List: orderCreated}) {
-		if err != nil {
-			return err
-		}
-		var ids []string
-		for _, card := range cards {
-			if !c.known[card.ID] {
-				ids = append(ids, card.ID)
-			}
-			if doc, err := parseCard(card); err == nil && doc.joinable() {
-				c.lobbies = append(c.lobbies, lobbies(&doc.Room)...)
-			}
-		}
-		if err := c.compare(ctx, ids); err != nil { // a room may be new
-			return err
-		}
-	}
-	return nil
 }
 
 // checkLobbies compares the lobbies with the cards.

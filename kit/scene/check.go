@@ -30,40 +30,17 @@ func Checks(o CheckOptions) []task.Check {
 
 type checker struct{ CheckOptions }
 
-// eachBatch calls visit for the ids of the channels with a prefix, each id once.
-func (c checker) eachBatch(ctx context.Context, prefix string, visit func(ids []string) error) error {
-	known, ids := map[string]bool{}, []string(nil)
-	for channel, err := range c.States.StateChannels(ctx) {
-		if err != nil {
-			return err
-		}
-		if id, found := strings.CutPrefix(channel, prefix); found && !known[id] {
-			known[id], ids = true, append(ids, id)
-		}
-		if len(ids) == kit.DefaultPage {
-			if err := visit(ids); err != nil {
-				return err
-			}
-			ids = nil
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return visit(ids)
-}
-
 // eachScene calls visit for each scene that has a record.
-func (c checker) eachScene(ctx context.Context, visit func(*storedScene) error) error {
-	return c.eachBatch(ctx, scenePrefix, func(ids []string) error {
+func (c checker) eachScene(visit func(context.Context, *storedScene) error) kit.Visit {
+	return func(ctx context.Context, ids []string) error {
 		scenes, err := readScenes(ctx, c.States, ids)
 		for _, s := range scenes {
 			if err == nil && s != nil {
-				err = visit(s)
+				err = visit(ctx, s)
 			}
 		}
 		return err
-	})
+	}
 }
 
 const roundRemedy = "a round of a broker with scenes corrects it after the next change"
@@ -71,11 +48,11 @@ const roundRemedy = "a round of a broker with scenes corrects it after the next 
 // places finds places of avatars whose record does not name the scene, places that are in a deleted
 // scene, and places that a transfer has not confirmed.
 func (c checker) places(ctx context.Context) (found []task.Finding, err error) {
-	err = c.eachScene(ctx, func(s *storedScene) error {
+	_, err = kit.EachBatch(ctx, c.States, map[string]kit.Visit{scenePrefix: c.eachScene(func(ctx context.Context, s *storedScene) error {
 		list, err := c.placesOf(ctx, s)
 		found = append(found, list...)
 		return err
-	})
+	})})
 	return found, err
 }
 
@@ -115,19 +92,19 @@ func (c checker) names(ctx context.Context) (found []task.Finding, err error) {
 		found = append(found, task.Finding{Subject: channel, Problem: fmt.Sprintf(format, args...), Remedy: roundRemedy})
 	}
 	worlds := map[string]map[string]*storedName{} // by world, and by the name of the field
-	err = c.eachBatch(ctx, worldPrefix, func(ids []string) (err error) {
+	_, err = kit.EachBatch(ctx, c.States, map[string]kit.Visit{worldPrefix: func(ctx context.Context, ids []string) (err error) {
 		for _, world := range ids {
 			if worlds[world], err = c.readNames(ctx, world); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}
 	used := map[string]bool{} // by world and field
-	err = c.eachScene(ctx, func(s *storedScene) error {
+	_, err = kit.EachBatch(ctx, c.States, map[string]kit.Visit{scenePrefix: c.eachScene(func(_ context.Context, s *storedScene) error {
 		if s.value.Status == Deleted {
 			return nil
 		}
@@ -140,7 +117,7 @@ func (c checker) names(ctx context.Context) (found []task.Finding, err error) {
 		}
 		used[world+" "+field] = true
 		return nil
-	})
+	})})
 	for world, names := range worlds {
 		for field, n := range names {
 			if channel := worldChannel(world); !n.leased && !used[channel+" "+field] {
@@ -154,12 +131,11 @@ func (c checker) names(ctx context.Context) (found []task.Finding, err error) {
 func (c checker) readNames(ctx context.Context, world string) (map[string]*storedName, error) {
 	names := map[string]*storedName{}
 	read := queue.StateRead{Channel: worldChannel(world), Prefix: nameGroup, Bytes: state.PageBytes}
-	for {
-		o := c.States.ReadStates(ctx, []queue.StateRead{read})[0]
-		if o.Err != nil {
-			return nil, inChannel("read", worldChannel(world), o.Err)
+	for page, err := range kit.StatePages(ctx, c.States, read) {
+		if err != nil {
+			return nil, err
 		}
-		for _, f := range o.Value.Fields {
+		for _, f := range page.Fields {
 			if !strings.HasPrefix(f.Name, nameGroup) {
 				continue
 			}
@@ -169,8 +145,6 @@ func (c checker) readNames(ctx context.Context, world string) (map[string]*store
 			}
 			names[f.Name] = &storedName{*v, f.Lease != 0}
 		}
-		if read.Cursor = o.Value.Next; read.Cursor == "" {
-			return names, nil
-		}
 	}
+	return names, nil
 }

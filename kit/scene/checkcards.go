@@ -6,81 +6,60 @@ import (
 	"maps"
 
 	"switchboard/janitor/task"
+	"switchboard/kit"
 	"switchboard/kit/index"
 )
 
 // cards finds avatars and scenes whose card is not that of the record, and cards of scenes without
 // a record. It reads the records by their channels: a lost card is in no list.
 func (c checker) cards(ctx context.Context) (found []task.Finding, err error) {
-	compare := func(lists index.Index, ids []string, channel func(id string) string, records []index.Card) error {
-		cards, err := lists.Get(ctx, ids...)
-		for i, want := range records {
+	compare := func(lists index.Index, channel func(id string) string, records func(context.Context, []string) ([]index.Card, error)) kit.Visit {
+		return func(ctx context.Context, ids []string) error {
+			wanted, err := records(ctx, ids)
 			if err != nil {
-				break
+				return err
 			}
-			if problem := differs(cards[i], want); problem != "" {
-				found = append(found, task.Finding{
-					Subject: channel(ids[i]), Problem: problem,
-					Remedy: "brokers correct it some minutes after a failover; if it stays, any change of the record writes the card again",
-				})
+			cards, err := lists.Get(ctx, ids...)
+			if err != nil {
+				return err
 			}
+			for i, want := range wanted {
+				if problem := differs(cards[i], want); problem != "" {
+					found = append(found, task.Finding{
+						Subject: channel(ids[i]), Problem: problem,
+						Remedy: "brokers correct it some minutes after a failover; if it stays, any change of the record writes the card again",
+					})
+				}
+			}
+			return nil
 		}
-		return err
 	}
-	err = c.eachBatch(ctx, avatarPrefix, func(ids []string) error {
-		records := make([]index.Card, len(ids))
-		avatars, err := readAvatars(ctx, c.States, ids)
-		if err != nil {
-			return err
-		}
-		for i, a := range avatars {
-			if a != nil {
-				records[i] = a.card()
-			}
-		}
-		return compare(c.Avatars, ids, avatarChannel, records)
+	avatars := compare(c.Avatars, avatarChannel, func(ctx context.Context, ids []string) ([]index.Card, error) {
+		return cardsOf(readAvatars(ctx, c.States, ids))
 	})
-	if err != nil {
-		return nil, err
-	}
-	compareScenes := func(ids []string) error {
-		records := make([]index.Card, len(ids))
-		scenes, err := readScenes(ctx, c.States, ids)
-		if err != nil {
-			return err
-		}
-		for i, s := range scenes {
-			if s != nil {
-				records[i] = s.card()
-			}
-		}
-		return compare(c.Scenes, ids, sceneChannel, records)
-	}
-	known := map[string]bool{}
-	err = c.eachBatch(ctx, scenePrefix, func(ids []string) error {
-		for _, id := range ids {
-			known[id] = true
-		}
-		return compareScenes(ids)
+	scenes := compare(c.Scenes, sceneChannel, func(ctx context.Context, ids []string) ([]index.Card, error) {
+		return cardsOf(readScenes(ctx, c.States, ids))
 	})
-	if err != nil {
-		return nil, err
+	known, err := kit.EachBatch(ctx, c.States, map[string]kit.Visit{avatarPrefix: avatars, scenePrefix: scenes})
+	if err == nil {
+		err = kit.EachUnknown(ctx, c.Scenes, allScenes, scenePrefix, known, scenes)
 	}
-	for cards, err := range index.Pages(ctx, c.Scenes, index.Query{List: allScenes}) {
-		if err != nil {
-			return nil, err
-		}
-		var ids []string
-		for _, card := range cards {
-			if !known[card.ID] {
-				ids = append(ids, card.ID)
-			}
-		}
-		if err := compareScenes(ids); err != nil { // a scene may be new
-			return nil, err
+	return found, err
+}
+
+// cardsOf returns the cards of avatars or scenes that were read. That of one that does not exist is
+// zero.
+func cardsOf[D interface {
+	comparable
+	card() index.Card
+}](list []D, err error) ([]index.Card, error) {
+	cards := make([]index.Card, len(list))
+	for i, d := range list {
+		if d != *new(D) {
+			cards[i] = d.card()
 		}
 	}
-	return found, nil
+	return cards, err
 }
 
 // differs says how a card differs from that of the record, or returns "". A zero card is none.

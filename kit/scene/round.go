@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"switchboard/kit"
 	"switchboard/kit/index"
 	"switchboard/queue"
 )
@@ -16,45 +17,32 @@ const (
 	roundSize = 50
 )
 
+// rounds are those over the avatars, or the scenes. Each looks at what has changed.
+func (s *Scenes) rounds(of index.Index, others ...index.Index) *kit.Rounds {
+	return &kit.Rounds{
+		Index: of, Others: others, Lease: s.opts.Rounds, Every: s.opts.Every, TaskLease: taskLease, Batch: roundSize,
+	}
+}
+
 // Run makes rounds until ctx ends.
 func (s *Scenes) Run(ctx context.Context) error {
-	tick := time.NewTicker(s.opts.Every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		err := s.opts.Rounds.Do(ctx, false, func(ctx context.Context) error {
-			_, err := s.Round(ctx)
-			return err
-		})
-		if err != nil && ctx.Err() == nil {
-			s.log.Warn().Err(err).Msg("scenes: a round failed; the next one tries again")
-		}
-	}
+	return s.rounds(s.opts.Scenes, s.opts.Avatars).Run(ctx, s.log, "scenes and avatars", func(ctx context.Context) error {
+		_, err := s.Round(ctx)
+		return err
+	})
 }
 
 // Round looks at the avatars and scenes that are due: it finishes transfers and changes of names
 // that stopped, and writes the lists. It returns how many it has looked at.
 func (s *Scenes) Round(ctx context.Context) (n int, err error) {
 	for _, kind := range []struct {
-		index  index.Index
+		*kit.Rounds
 		finish func(context.Context, string) (next time.Duration, err error)
-	}{{s.opts.Scenes, s.finishScene}, {s.opts.Avatars, s.finishAvatar}} {
-		for left := roundSize; left == roundSize && ctx.Err() == nil; n += left {
-			tasks, takeErr := kind.index.Take(ctx, roundSize, taskLease)
-			left, err = len(tasks), errors.Join(err, takeErr)
-			for _, t := range tasks {
-				next, taskErr := kind.finish(ctx, t.ID)
-				if taskErr == nil || isNotFound(taskErr) { // the creation was refused
-					taskErr = kind.index.Done(ctx, map[index.Task]time.Duration{t: next})
-				}
-				err = errors.Join(err, taskErr) // the task is due again when its lease ends
-			}
-		}
-		err = errors.Join(err, kind.index.Sweep(ctx, roundSize))
+	}{{s.rounds(s.opts.Scenes), s.finishScene}, {s.rounds(s.opts.Avatars), s.finishAvatar}} {
+		err = errors.Join(err, kind.Take(ctx, func(tasks []index.Task, _ time.Duration) error {
+			n += len(tasks)
+			return kind.Finish(ctx, tasks, kind.finish)
+		}))
 	}
 	return n, err
 }
@@ -78,11 +66,15 @@ func (s *Scenes) finishAvatar(ctx context.Context, id string) (next time.Duratio
 }
 
 func (s *Scenes) finishScene(ctx context.Context, id string) (next time.Duration, err error) {
-	if err := s.settleScene(ctx, id); err != nil {
-		return 0, err
+	err = s.settleScene(ctx, id)
+	var c *storedScene
+	if err == nil {
+		c, err = s.readScene(ctx, id)
 	}
-	c, err := s.readScene(ctx, id)
-	if err != nil {
+	switch {
+	case isNotFound(err): // its creation was refused
+		return 0, nil
+	case err != nil:
 		return 0, err
 	}
 	return 0, s.opts.Scenes.Put(ctx, c.card())

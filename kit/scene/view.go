@@ -158,12 +158,11 @@ func readPlaces(ctx context.Context, r kit.StateReader, scene string) (list []li
 	// The fields a/ come before the places: each part of a place that is read is read with it, or
 	// belongs to a place that has ended.
 	read := queue.StateRead{Channel: sceneChannel(scene), Bytes: state.PageBytes}
-	for {
-		o := r.ReadStates(ctx, []queue.StateRead{read})[0]
-		if o.Err != nil {
-			return nil, inChannel("read", sceneChannel(scene), o.Err)
+	for page, err := range kit.StatePages(ctx, r, read) {
+		if err != nil {
+			return nil, err
 		}
-		for _, f := range o.Value.Fields {
+		for _, f := range page.Fields {
 			if avatar, ok := strings.CutPrefix(f.Name, placeGroup); ok {
 				p, err := parsePlace(f.Field)
 				if err != nil {
@@ -178,10 +177,8 @@ func readPlaces(ctx context.Context, r kit.StateReader, scene string) (list []li
 				fields[avatar][name] = f.Value
 			}
 		}
-		if read.Cursor = o.Value.Next; read.Cursor == "" {
-			return list, nil
-		}
 	}
+	return list, nil
 }
 
 func avatarsOf(places []listedPlace) []string {
