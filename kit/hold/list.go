@@ -2,10 +2,8 @@ package hold
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
-	"switchboard/broker/api"
 	"switchboard/kit"
 	"switchboard/kit/index"
 )
@@ -43,12 +41,4 @@ func (h *Holds) List(ctx context.Context, cursor string, limit int) (*Page, erro
 		list = []*Status{}
 	}
 	return &Page{Resources: list, Cursor: next}, nil
-}
-
-func (h *Holds) listCall(r *http.Request) (any, error) {
-	cursor, limit, err := api.Page(r)
-	if err != nil {
-		return nil, err
-	}
-	return answer(h.List(r.Context(), cursor, limit))
 }

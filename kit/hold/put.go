@@ -24,7 +24,7 @@ type PutRequest struct {
 
 	// Match is a condition on the version of the resource. An import over an existing resource needs
 	// one with a version.
-	Match kit.Match `json:"-"`
+	Match kit.Match `json:"-" header:"If-Match,If-None-Match"`
 }
 
 // Imported is a hold or a sale.

@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
+	"switchboard/broker/api"
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/queue"
 )
 
-// The data of the methods. There is no user: that is the user of the connection.
+// The requests of calls and of methods, see [kit.Binder]. A method has no user: that is the user of
+// the connection.
 type (
 	resourceRequest struct {
-		Resource string `json:"resource" required:"true"`
+		Resource string `json:"resource" required:"true" path:"resource"`
 	}
 	saleRequest struct {
 		resourceRequest
@@ -28,9 +32,13 @@ type (
 		saleRequest
 		HoldMS int64 `json:"hold_ms"`
 	}
+	takeRequest struct { // of a backend
+		resourceRequest
+		TakeRequest
+	}
 	idRequest struct {
 		resourceRequest
-		ID string `json:"id" required:"true"`
+		ID string `json:"id" required:"true" path:"id"`
 	}
 	changeRequest struct {
 		idRequest
@@ -40,6 +48,81 @@ type (
 		Resources []string `json:"resources" required:"true"`
 	}
 )
+
+// calls returns the HTTP calls.
+func (h *Holds) calls() []api.Call {
+	change := func(name string, run func(context.Context, Change) (*Hold, error)) api.Call {
+		return callWith(decodeOptional, "POST /v1/holds/{resource}/holds/{id}/"+name, api.ScopePush, func(ctx context.Context, q changeRequest) (*Hold, error) {
+			return run(ctx, Change{Resource: q.Resource, ID: q.ID, Durable: q.Durable})
+		})
+	}
+	return []api.Call{
+		call("GET /v1/holds", api.ScopeRead, func(ctx context.Context, q struct {
+			Cursor string `query:"cursor"`
+			Limit  int    `query:"limit" range:"page"`
+		}) (*Page, error) {
+			return h.List(ctx, q.Cursor, q.Limit)
+		}),
+		call("PUT /v1/holds/{resource}", api.ScopePush, func(ctx context.Context, q struct {
+			Name string `path:"resource"`
+			PutRequest
+		}) (*Status, error) {
+			return h.Put(ctx, q.Name, q.PutRequest)
+		}),
+		call("GET /v1/holds/{resource}", api.ScopeRead, func(ctx context.Context, q resourceRequest) (*Status, error) {
+			return h.Status(ctx, q.Resource)
+		}),
+		call("DELETE /v1/holds/{resource}", api.ScopePush, func(ctx context.Context, q struct {
+			resourceRequest
+			Match kit.Match `header:"If-Match"`
+		}) (kit.Removed, error) {
+			return q.Match.Removed(h.Delete(ctx, q.Resource, q.Match))
+		}),
+		call("POST /v1/holds/query", api.ScopeRead, func(ctx context.Context, q resourcesRequest) (any, error) {
+			list, err := h.Statuses(ctx, q.Resources)
+			return map[string]any{"resources": list}, err
+		}),
+		call("POST /v1/holds/{resource}/holds", api.ScopePush, func(ctx context.Context, q takeRequest) (*Hold, error) {
+			return h.Hold(ctx, q.Resource, q.TakeRequest)
+		}),
+		call("POST /v1/holds/{resource}/sales", api.ScopePush, func(ctx context.Context, q takeRequest) (*Hold, error) {
+			return h.Sell(ctx, q.Resource, q.TakeRequest)
+		}),
+		call("GET /v1/holds/{resource}/holds/{id}", api.ScopeRead, func(ctx context.Context, q idRequest) (*Hold, error) {
+			return h.Get(ctx, q.Resource, q.ID)
+		}),
+		change("renew", h.Renew), change("confirm", h.Confirm), change("release", h.Release),
+		call("GET /v1/holds/{resource}/users/{user}", api.ScopeRead, func(ctx context.Context, q struct {
+			resourceRequest
+			User string `path:"user"`
+		}) (any, error) {
+			list, err := h.Of(ctx, q.Resource, q.User)
+			return map[string]any{"holds": list}, err
+		}),
+	}
+}
+
+// call returns the HTTP call that runs an operation with the bound request.
+func call[Q, A any](pattern, scope string, run func(context.Context, Q) (A, error)) api.Call {
+	return callWith(api.DecodeBody, pattern, scope, run)
+}
+
+// callWith is call with another function that decodes the body.
+func callWith[Q, A any](decode func(*http.Request, any) error, pattern, scope string, run func(context.Context, Q) (A, error)) api.Call {
+	b := kit.NewBinder[Q](decode)
+	return api.Call{
+		Pattern: pattern, Scope: scope, Query: b.Query, Conditions: api.Conditions(b.Conditions), Body: b.Body,
+		Handle: kit.Handle(b, func(ctx context.Context, q Q) (any, error) { return answer(run(ctx, q)) }),
+	}
+}
+
+// decodeOptional decodes a body that may be missing.
+func decodeOptional(r *http.Request, into any) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	return api.DecodeBody(r, into)
+}
 
 // methods returns the methods that clients may call.
 func (h *Holds) methods() map[string]session.Method {
