@@ -4,9 +4,7 @@ import (
 	"context"
 
 	"switchboard/broker"
-	"switchboard/broker/api"
 	"switchboard/broker/namespace"
-	"switchboard/broker/session"
 	"switchboard/internal/wire"
 )
 
@@ -22,24 +20,9 @@ func New(host *broker.Host, opts Options) (broker.Extension, error) {
 // Extension returns the calls, methods and channels of the boards.
 func (b *Boards) Extension() broker.Extension {
 	return broker.Extension{
-		Name:    "boards",
-		Run:     b.Run,
+		Name: "boards", Methods: b.methods(), Calls: b.calls(), Run: b.Run,
 		Metrics: append(b.budget.Metrics(), b.results),
 		Owned:   b.owned(),
-		Calls: []api.Call{
-			{Pattern: "GET /v1/boards", Scope: api.ScopeRead, Query: []string{"cursor", "limit"}, Handle: b.getList},
-			{Pattern: "POST /v1/boards/{board}/scores", Scope: api.ScopePush, Body: true, Handle: b.postScore},
-			{Pattern: "GET /v1/boards/{board}", Scope: api.ScopeRead, Query: []string{"season", "offset", "cursor", "limit"}, Handle: b.getTop},
-			{Pattern: "GET /v1/boards/{board}/players/{player}", Scope: api.ScopeRead, Query: []string{"season"}, Handle: b.getRank},
-			{Pattern: "GET /v1/boards/{board}/players/{player}/around", Scope: api.ScopeRead, Query: []string{"season", "limit"}, Handle: b.getAround},
-			{Pattern: "DELETE /v1/boards/{board}/players/{player}", Scope: api.ScopePush, Query: []string{"season"}, Handle: b.deletePlayer},
-		},
-		Methods: map[string]session.Method{
-			"board.submit": session.Decoded(b.submitMethod),
-			"board.top":    session.Decoded(b.topMethod),
-			"board.around": session.Decoded(b.aroundMethod),
-			"board.rank":   session.Decoded(b.rankMethod),
-		},
 		Channels: []broker.ChannelKind{{
 			Rule: namespace.Rule{
 				Name: channelPrefix + "*", Subscribe: namespace.Anyone, State: namespace.Anyone, History: namespace.Anyone,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -159,4 +160,11 @@ func TestListIsRestored(t *testing.T) {
 		}
 		f.awaitList(t, "the list is true again", "golf", "monthly")
 	})
+}
+
+// TestOffsetRange compares the bounds of the parameter offset with maxOffset.
+func TestOffsetRange(t *testing.T) {
+	if f, _ := reflect.TypeFor[topRequest]().FieldByName("Offset"); f.Tag.Get("range") != fmt.Sprintf("0,%d", maxOffset) {
+		t.Errorf("offset has the range %s, want 0 to %d", f.Tag.Get("range"), maxOffset)
+	}
 }

@@ -1,0 +1,138 @@
+package board
+
+import (
+	"cmp"
+	"context"
+
+	"switchboard/broker/api"
+	"switchboard/broker/session"
+	"switchboard/internal/wire"
+	"switchboard/kit"
+)
+
+// The requests of calls and of methods, see [kit.Binder]. A method has no player that is not its
+// user, but for reads.
+type (
+	boardRequest struct { // of all reads
+		Board  string `json:"board" required:"true" path:"board"`
+		Season string `json:"season" query:"season"`
+	}
+	topRequest struct {
+		boardRequest
+		Offset int    `json:"offset" query:"offset" range:"0,10000000"` // maxOffset
+		Cursor string `json:"cursor" query:"cursor"`
+		Limit  int    `json:"limit" query:"limit" range:"page"`
+	}
+	playerRequest struct { // of a method, the player is by default the user of the client
+		boardRequest
+		Player string `json:"player" path:"player"`
+	}
+	aroundRequest struct {
+		playerRequest
+		Limit int `json:"limit" query:"limit" range:"page"`
+	}
+	// A submission is the data of the method board.submit. The player is the user of the client, and
+	// the mode is that of the board.
+	submission struct {
+		Board     string `json:"board" required:"true"`
+		Score     int64  `json:"score" required:"true"`
+		Key       string `json:"key"`
+		Operation string `json:"operation"` // the former name of Key
+		Season    string `json:"season"`
+	}
+)
+
+// calls returns the HTTP calls.
+func (b *Boards) calls() []api.Call {
+	return []api.Call{
+		call("GET /v1/boards", api.ScopeRead, func(ctx context.Context, q struct {
+			Cursor string `query:"cursor"`
+			Limit  int    `query:"limit" range:"page"`
+		}) (Page, error) {
+			return b.List(ctx, q.Cursor, q.Limit)
+		}),
+		call("POST /v1/boards/{board}/scores", api.ScopePush, func(ctx context.Context, q struct {
+			Path string `path:"board"`
+			Score
+		}) (Result, error) {
+			if q.Board != "" && q.Board != q.Path {
+				return Result{}, wire.Errorf(wire.BadRequest, "board: the path names %.200s", q.Path)
+			}
+			q.Board = q.Path
+			return b.Submit(ctx, q.Score)
+		}),
+		call("GET /v1/boards/{board}", api.ScopeRead, func(ctx context.Context, q topRequest) (View, error) {
+			offset, err := offsetOf(q.Cursor, q.Offset)
+			if err != nil {
+				return View{}, err
+			}
+			return b.Top(ctx, q.Board, q.Season, offset, q.Limit)
+		}),
+		call("GET /v1/boards/{board}/players/{player}", api.ScopeRead, func(ctx context.Context, q playerRequest) (Standing, error) {
+			return b.Rank(ctx, q.Board, q.Player, q.Season)
+		}),
+		call("GET /v1/boards/{board}/players/{player}/around", api.ScopeRead, func(ctx context.Context, q aroundRequest) (View, error) {
+			return b.Around(ctx, q.Board, q.Player, q.Season, q.Limit)
+		}),
+		call("DELETE /v1/boards/{board}/players/{player}", api.ScopePush, func(ctx context.Context, q playerRequest) (Result, error) {
+			return b.Remove(ctx, q.Board, q.Player, q.Season)
+		}),
+	}
+}
+
+// call returns the HTTP call that runs an operation with the bound request.
+func call[Q, A any](pattern, scope string, run func(context.Context, Q) (A, error)) api.Call {
+	c := kit.NewBinder[Q](api.DecodeBody)
+	return api.Call{
+		Pattern: pattern, Scope: scope, Query: c.Query, Conditions: api.Conditions(c.Conditions), Body: c.Body, Handle: kit.Handle(c, run),
+	}
+}
+
+// methods returns the methods of clients.
+func (b *Boards) methods() map[string]session.Method {
+	return map[string]session.Method{
+		"board.submit": session.Decoded(b.submitMethod),
+		"board.top": session.Decoded(func(ctx context.Context, c session.Caller, q topRequest) (any, error) {
+			offset, err := offsetOf(q.Cursor, q.Offset)
+			if err == nil {
+				err = kit.LimitOr(&q.Limit, defaultEntries, false)
+			}
+			if err == nil {
+				err = b.mayRead(q.Board, c.User)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return b.Top(ctx, q.Board, q.Season, offset, q.Limit)
+		}),
+		"board.around": session.Decoded(func(ctx context.Context, c session.Caller, q aroundRequest) (any, error) {
+			if err := kit.LimitOr(&q.Limit, defaultNeighbors, false); err != nil {
+				return nil, err
+			}
+			if err := b.mayRead(q.Board, c.User); err != nil {
+				return nil, err
+			}
+			return b.Around(ctx, q.Board, cmp.Or(q.Player, c.User), q.Season, q.Limit)
+		}),
+		"board.rank": session.Decoded(func(ctx context.Context, c session.Caller, q playerRequest) (any, error) {
+			if err := b.mayRead(q.Board, c.User); err != nil {
+				return nil, err
+			}
+			return b.Rank(ctx, q.Board, cmp.Or(q.Player, c.User), q.Season)
+		}),
+	}
+}
+
+func (b *Boards) submitMethod(ctx context.Context, c session.Caller, s submission) (any, error) {
+	rules, err := b.opts.board(s.Board)
+	if err != nil {
+		return nil, err
+	}
+	if !rules.Submit || c.User == "" {
+		return nil, wire.Errorf(wire.Forbidden, "board %s: clients may not submit scores", s.Board)
+	}
+	if err := b.charge(ctx, rules, s.Board, c.User); err != nil {
+		return nil, err
+	}
+	return b.Submit(ctx, Score{Board: s.Board, Player: c.User, Score: s.Score, Key: s.Key, Operation: s.Operation, Season: s.Season})
+}
