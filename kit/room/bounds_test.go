@@ -3,6 +3,7 @@ package room_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -211,4 +212,13 @@ func TestUsersMakeFewRooms(t *testing.T) {
 		create(amy, "e", wire.Full)
 		create(bob, "e", "")
 	})
+}
+
+// TestListRanges compares the bounds of the parameters of a list with the constants.
+func TestListRanges(t *testing.T) {
+	for name, most := range map[string]int64{"Free": room.MaxCapacity, "From": index.MaxScore, "To": index.MaxScore} {
+		if f, _ := reflect.TypeFor[room.ListRequest]().FieldByName(name); f.Tag.Get("range") != fmt.Sprintf("0,%d", most) {
+			t.Errorf("%s has the range %s, want 0 to %d", name, f.Tag.Get("range"), most)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package room
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"switchboard/broker"
@@ -15,10 +14,8 @@ const MaxPlayerFields = 32
 // Extension returns the rooms as an extension of the broker: methods for clients, HTTP calls, and
 // the channels of rooms.
 func (r *Rooms) Extension() broker.Extension {
-	methods := r.methods()
-	maps.Copy(methods, r.listMethods())
 	return broker.Extension{
-		Name: "rooms", Methods: methods, ClientCalls: r.clientCalls(), Calls: append(r.calls(), r.listCalls()...),
+		Name: "rooms", Methods: r.methods(), ClientCalls: r.clientCalls(), Calls: r.calls(),
 		Channels: append(r.channels(), lobbyKind()), Run: r.Run, Metrics: append(r.budget.Metrics(), r.newCollector()),
 		Owned: r.owned(),
 	}

@@ -11,22 +11,22 @@ import (
 // ListRequest selects rooms, as the data of room.list and the query of the HTTP call. Zero values
 // select all rooms.
 type ListRequest struct {
-	Mode       string     `json:"mode,omitempty"`
-	Status     Status     `json:"status,omitempty"`
-	Region     string     `json:"region,omitempty"`
-	Visibility Visibility `json:"visibility,omitempty"` // clients see public rooms only
-	Owner      string     `json:"owner,omitempty"`      // a user; for the backend only
-	Free       int        `json:"free,omitempty"`       // least number of free places
+	Mode       string     `json:"mode,omitempty" query:"mode"`
+	Status     Status     `json:"status,omitempty" query:"status"`
+	Region     string     `json:"region,omitempty" query:"region"`
+	Visibility Visibility `json:"visibility,omitempty" query:"visibility"`   // clients see public rooms only
+	Owner      string     `json:"owner,omitempty" query:"owner"`             // a user; for the backend only
+	Free       int        `json:"free,omitempty" query:"free" range:"0,500"` // least number of free places
 	// Order is created, started, ended or activity. Rooms that have not started, or not ended,
 	// are not in these orders. Zero means created.
-	Order string `json:"order,omitempty"`
-	Desc  bool   `json:"desc,omitempty"` // the latest first
+	Order string `json:"order,omitempty" query:"order"`
+	Desc  bool   `json:"desc,omitempty" query:"desc"` // the latest first
 	// From and To bound the time of the order, Unix ms, both included. Zero means no bound.
-	From int64 `json:"from,omitempty"`
-	To   int64 `json:"to,omitempty"`
+	From int64 `json:"from,omitempty" query:"from" range:"0,9007199254740991"`
+	To   int64 `json:"to,omitempty" query:"to" range:"0,9007199254740991"`
 	// Cursor is the Cursor of the previous page with the same query, or "".
-	Cursor string `json:"cursor,omitempty"`
-	Limit  int    `json:"limit,omitempty"` // most rooms, see kit.PageLimit. Zero means 100
+	Cursor string `json:"cursor,omitempty" query:"cursor"`
+	Limit  int    `json:"limit,omitempty" query:"limit" range:"page"` // most rooms, see kit.PageLimit. Zero means 100
 }
 
 // ListPage is a page of rooms. A page with Cursor may have fewer rooms than the limit, or none: a

@@ -28,8 +28,8 @@ type MinePage struct {
 
 // MineRequest is the data of room.mine.
 type MineRequest struct {
-	Cursor string `json:"cursor,omitempty"`
-	Limit  int    `json:"limit,omitempty"` // see kit.PageLimit. Zero means 100
+	Cursor string `json:"cursor,omitempty" query:"cursor"`
+	Limit  int    `json:"limit,omitempty" query:"limit" range:"page"` // see kit.PageLimit. Zero means 100
 }
 
 // Mine returns the rooms that a user is in, with reservations. For the backend, user names the

@@ -1,11 +1,6 @@
 package room
 
-import (
-	"context"
-	"net/http"
-
-	"switchboard/broker/api"
-)
+import "context"
 
 // QuickForRequest is the body of a quick join by the backend.
 type QuickForRequest struct {
@@ -47,12 +42,4 @@ func (r *Rooms) QuickFor(ctx context.Context, q QuickForRequest) (j Joined, err 
 			return join(view.ID)
 		},
 	})
-}
-
-func (r *Rooms) handleQuick(q *http.Request) (any, error) {
-	var body QuickForRequest
-	if err := api.DecodeBody(q, &body); err != nil {
-		return nil, err
-	}
-	return r.QuickFor(q.Context(), body)
 }
