@@ -1,7 +1,9 @@
 package kit
 
 import (
+	"context"
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,4 +31,31 @@ func (r Results) Count(operation string, err error) {
 		result = string(wire.Unavailable)
 	}
 	r.WithLabelValues(operation, result).Inc()
+}
+
+// scrapeTimeout bounds how long a scrape of the metrics waits for an index.
+const scrapeTimeout = 2 * time.Second
+
+// Gauges are metrics that are counted in an index when they are scraped. Each broker that shares
+// the index reports the same values. It implements prometheus.Collector.
+type Gauges struct {
+	Descs []*prometheus.Desc
+	// Count calls set with each value. Values that cannot be read are missing.
+	Count func(ctx context.Context, set func(d *prometheus.Desc, value int, labels ...string))
+}
+
+// Describe implements prometheus.Collector.
+func (g Gauges) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range g.Descs {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g Gauges) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	g.Count(ctx, func(d *prometheus.Desc, value int, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
+	})
 }

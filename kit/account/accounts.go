@@ -50,17 +50,7 @@ func New(host *broker.Host, o Options) (*Accounts, error) {
 
 // Get returns an account, or a not_found error.
 func (a *Accounts) Get(ctx context.Context, id string) (Account, error) {
-	if err := checkID(id); err != nil {
-		return Account{}, err
-	}
-	s, err := a.read(ctx, id)
-	if err != nil {
-		return Account{}, err
-	}
-	if !s.exists() {
-		return Account{}, notFound(id)
-	}
-	return s.account(), nil
+	return shown(a.readExisting(ctx, id))
 }
 
 // GetSelf is Get on behalf of the user.
@@ -69,13 +59,7 @@ func (a *Accounts) GetSelf(ctx context.Context, id string, from Caller) (Account
 	if err == nil {
 		err = s.checkLogin(from)
 	}
-	if err != nil {
-		return Account{}, err
-	}
-	if !s.exists() {
-		return Account{}, notFound(id)
-	}
-	return s.account(), nil
+	return shown(s.existing(id, err))
 }
 
 // Find returns the account with a name, or a not_found error.
@@ -85,13 +69,34 @@ func (a *Accounts) Find(ctx context.Context, text string) (Account, error) {
 		return Account{}, err
 	}
 	s, err := a.owner(ctx, n)
+	return shown(s.existing(text, err))
+}
+
+// readExisting is read, and a not_found error if there is no account with the id.
+func (a *Accounts) readExisting(ctx context.Context, id string) (*snapshot, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	s, err := a.read(ctx, id)
+	return s.existing(id, err)
+}
+
+// existing returns the snapshot of an account, unless err is the error of its read, or a not_found
+// error if it does not exist. name is the id or the name of the account.
+func (s *snapshot) existing(name string, err error) (*snapshot, error) {
+	if err == nil && !s.exists() {
+		err = notFound(name)
+	}
+	return s, err
+}
+
+// shown returns what callers see of an account that was read or changed, unless err is the error of
+// that.
+func shown[A interface{ account() Account }](a A, err error) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	if !s.exists() {
-		return Account{}, notFound(text)
-	}
-	return s.account(), nil
+	return a.account(), nil
 }
 
 // now returns the current time in Unix ms, for display. No decision depends on it.

@@ -56,10 +56,7 @@ func (a *Accounts) setState(ctx context.Context, id string, to State, event Even
 		}
 		return a.Get(ctx, id)
 	}
-	if err != nil {
-		return Account{}, err
-	}
-	return e.account(), nil
+	return shown(e, err)
 }
 
 // SetPassword replaces the password of an account. All logins and connections end.
@@ -68,7 +65,7 @@ func (a *Accounts) SetPassword(ctx context.Context, id, password string) (Accoun
 	if err != nil {
 		return Account{}, err
 	}
-	e, err := a.edit(ctx, id, func(e *edit) error {
+	return shown(a.edit(ctx, id, func(e *edit) error {
 		if e.next.Name == "" {
 			return wire.Errorf(wire.Conflict, "the account is a guest's: it has no name")
 		}
@@ -76,9 +73,5 @@ func (a *Accounts) SetPassword(ctx context.Context, id, password string) (Accoun
 		e.endLogins()
 		e.log(Event{Type: NewPassword})
 		return nil
-	})
-	if err != nil {
-		return Account{}, err
-	}
-	return e.account(), nil
+	}))
 }

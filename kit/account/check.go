@@ -136,8 +136,8 @@ func (c *checker) readAccounts(ctx context.Context, ids []string) ([]*snapshot, 
 			c.report(accountPrefix+ids[i], "restore the account from a backup", "its field %s is malformed", recordField)
 			accounts[i].record.id = 0
 		}
-		if v := accounts[i].record.value.Version; v > formatVersion {
-			return nil, fmt.Errorf("account %s: its record has version %d, this program knows up to %d", ids[i], v, formatVersion)
+		if err := kit.CheckFormat(accounts[i].record.value.Version, formatVersion); err != nil {
+			return nil, fmt.Errorf("account %s: %w", ids[i], err)
 		}
 	}
 	return accounts, nil
@@ -158,24 +158,13 @@ func (c *checker) readHolders(ctx context.Context, digests []string) ([]string, 
 	return holders, nil
 }
 
-// read reads fields of channels in one round trip. A channel without a name has no fields.
+// read reads fields of channels in one round trip.
 func (c *checker) read(ctx context.Context, prefix string, names []string, fields ...string) ([]map[string]*state.Field, error) {
-	pages := make([]map[string]*state.Field, len(names))
-	var reads []queue.StateRead
-	var at []int
-	for i, name := range names {
-		if name != "" {
-			reads, at = append(reads, queue.StateRead{Channel: prefix + name, Fields: fields}), append(at, i)
+	return kit.ReadEach(ctx, c.States, prefix, names, fields, func(_ string, found []queue.NamedField) (map[string]*state.Field, error) {
+		byName := map[string]*state.Field{}
+		for _, f := range found {
+			byName[f.Name] = f.Field
 		}
-	}
-	for i, o := range c.States.ReadStates(ctx, reads) {
-		if o.Err != nil {
-			return nil, fmt.Errorf("read %s: %w", reads[i].Channel, o.Err)
-		}
-		pages[at[i]] = map[string]*state.Field{}
-		for _, f := range o.Value.Fields {
-			pages[at[i]][f.Name] = f.Field
-		}
-	}
-	return pages, nil
+		return byName, nil
+	})
 }

@@ -35,16 +35,10 @@ func begin(s *snapshot) *edit {
 // edit runs change on the account and writes its result. If the account has changed in between, it
 // runs change again on the new snapshot.
 func (a *Accounts) edit(ctx context.Context, id string, change func(*edit) error) (*edit, error) {
-	if err := checkID(id); err != nil {
-		return nil, err
-	}
 	return kit.Retry(ctx, "account "+id, func() (*edit, error) {
-		s, err := a.read(ctx, id)
+		s, err := a.readExisting(ctx, id)
 		if err != nil {
 			return nil, err
-		}
-		if !s.exists() {
-			return nil, notFound(id)
 		}
 		e := begin(s)
 		if err := change(e); err != nil {

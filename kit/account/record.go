@@ -154,8 +154,8 @@ func (a *Accounts) read(ctx context.Context, id string) (*snapshot, error) {
 			return nil, fmt.Errorf("account %s: field %s: %w", id, f.Name, err)
 		}
 	}
-	if v := s.record.value.Version; v > formatVersion {
-		return nil, fmt.Errorf("account %s: its record has version %d, this broker knows up to %d", id, v, formatVersion)
+	if err := kit.CheckFormat(s.record.value.Version, formatVersion); err != nil {
+		return nil, fmt.Errorf("account %s: %w", id, err)
 	}
 	return s, nil
 }

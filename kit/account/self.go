@@ -19,20 +19,14 @@ func (a *Accounts) Rename(ctx context.Context, id, text string, from Caller, m k
 // changes.
 func (a *Accounts) rename(ctx context.Context, id, text string, from Caller, check func(*snapshot) error) (Account, error) {
 	n, err := parseName(text)
+	if err != nil {
+		return Account{}, err
+	}
+	s, err := a.readExisting(ctx, id)
 	if err == nil {
-		err = checkID(id)
+		err = check(s)
 	}
 	if err != nil {
-		return Account{}, err
-	}
-	s, err := a.read(ctx, id)
-	if err != nil {
-		return Account{}, err
-	}
-	if !s.exists() {
-		return Account{}, notFound(id)
-	}
-	if err := check(s); err != nil {
 		return Account{}, err
 	}
 	former := s.record.value.Name
@@ -182,18 +176,14 @@ func (a *Accounts) SetNickname(ctx context.Context, id, nickname string, from Ca
 	if err != nil {
 		return Account{}, err
 	}
-	e, err := a.edit(ctx, id, func(e *edit) error {
+	return shown(a.edit(ctx, id, func(e *edit) error {
 		if err := e.checkUser(from); err != nil {
 			return err
 		}
 		e.next.Nickname = nickname
 		e.log(Event{Type: NewNickname, Address: from.text()})
 		return e.checkVersion(m)
-	})
-	if err != nil {
-		return Account{}, err
-	}
-	return e.account(), nil
+	}))
 }
 
 // ChangePassword replaces the password of an account, on behalf of its user. All logins and
@@ -260,16 +250,12 @@ func (a *Accounts) checkPassword(ctx context.Context, id, password string, from 
 
 // withPassword changes an account whose password has been verified in s.
 func (a *Accounts) withPassword(ctx context.Context, s *snapshot, from Caller, change func(*edit) error) (Account, error) {
-	e, err := a.edit(ctx, s.id, func(e *edit) error {
+	return shown(a.edit(ctx, s.id, func(e *edit) error {
 		if err := e.checkSince(s, from); err != nil {
 			return err
 		}
 		return change(e)
-	})
-	if err != nil {
-		return Account{}, err
-	}
-	return e.account(), nil
+	}))
 }
 
 // checkSince checks again what checkPassword has checked in an earlier snapshot.

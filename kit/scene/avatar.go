@@ -25,7 +25,13 @@ func avatarChannel(id string) string { return avatarPrefix + id }
 
 // Avatar is a character of an account.
 type Avatar struct {
-	ID      string          `json:"id"`
+	ID string `json:"id"`
+	AvatarFields
+	Version int64 `json:"version"` // it changes with every change of the avatar
+}
+
+// AvatarFields are what the store and the callers see of an avatar.
+type AvatarFields struct {
 	User    string          `json:"user"` // its account
 	Name    string          `json:"name"`
 	Figure  string          `json:"figure,omitempty"`
@@ -33,19 +39,12 @@ type Avatar struct {
 	Scene   string          `json:"scene,omitempty"`
 	Data    json.RawMessage `json:"data,omitempty"`
 	Created int64           `json:"created"` // Unix ms
-	Version int64           `json:"version"` // it changes with every change of the avatar
 }
 
 // avatarRecord is the value of $$avatar.
 type avatarRecord struct {
-	Format  int             `json:"v"`
-	User    string          `json:"user"`
-	Name    string          `json:"name"`
-	Figure  string          `json:"figure,omitempty"`
-	Status  Status          `json:"status"`
-	Scene   string          `json:"scene,omitempty"`
-	Data    json.RawMessage `json:"data,omitempty"`
-	Created int64           `json:"created"`
+	Format int `json:"v"`
+	AvatarFields
 }
 
 // storedAvatar is an avatar as its channel has it.
@@ -55,13 +54,7 @@ type storedAvatar struct {
 	left map[string]int64 // scenes that may still have a place, and the ids of their fields
 }
 
-func (a *storedAvatar) show() *Avatar {
-	r := &a.value
-	return &Avatar{
-		ID: a.key, User: r.User, Name: r.Name, Figure: r.Figure, Status: r.Status, Scene: r.Scene, Data: r.Data,
-		Created: r.Created, Version: a.id,
-	}
-}
+func (a *storedAvatar) show() *Avatar { return &Avatar{a.key, a.value.AvatarFields, a.id} }
 
 // NewAvatar describes an avatar to create.
 type NewAvatar struct {
@@ -97,9 +90,9 @@ func (s *Scenes) createAvatar(ctx context.Context, n NewAvatar) (*Avatar, error)
 	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
 		return nil, err
 	}
-	r := avatarRecord{
-		Format: formatVersion, User: n.User, Name: n.Name, Figure: n.Figure, Status: Open, Data: n.Data, Created: now(),
-	}
+	r := avatarRecord{formatVersion, AvatarFields{
+		User: n.User, Name: n.Name, Figure: n.Figure, Status: Open, Data: n.Data, Created: now(),
+	}}
 	id, err := s.change(ctx, avatarChannel(n.ID), &state.Update{
 		Ops: []state.Op{set(avatarField, r)}, If: []state.Condition{{Field: avatarField, Kind: state.IsAbsent}},
 	})
@@ -123,60 +116,48 @@ func (s *Scenes) list(ctx context.Context, a *storedAvatar) (*Avatar, error) {
 	return a.show(), nil
 }
 
-// readAvatar reads an avatar. It returns nil if there is none.
+// readAvatar reads an avatar with the scenes that it has left. It returns nil if there is none.
 func (s *Scenes) readAvatar(ctx context.Context, id string) (*storedAvatar, error) {
 	if err := checkID("avatar", id); err != nil {
 		return nil, err
 	}
-	o := s.host.ReadStates(ctx, []queue.StateRead{{Channel: avatarChannel(id), Prefix: "$$"}})[0]
-	if o.Err != nil {
-		return nil, inChannel("read", avatarChannel(id), o.Err)
-	}
-	return parseAvatar(id, o.Value.Fields)
+	return kit.ReadOne(ctx, s.host, queue.StateRead{Channel: avatarChannel(id), Prefix: "$$"}, parseAvatar)
 }
 
-func parseAvatar(id string, fields []queue.NamedField) (a *storedAvatar, err error) {
-	a = &storedAvatar{key: id, left: map[string]int64{}}
+// existingAvatar is readAvatar, or NotFound.
+func (s *Scenes) existingAvatar(ctx context.Context, id string) (*storedAvatar, error) {
+	a, err := s.readAvatar(ctx, id)
+	if err == nil && a == nil {
+		err = notFound("avatar", id)
+	}
+	return a, err
+}
+
+func parseAvatar(channel string, fields []queue.NamedField) (a *storedAvatar, err error) {
+	a = &storedAvatar{key: strings.TrimPrefix(channel, avatarPrefix), left: map[string]int64{}}
 	for _, f := range fields {
 		if scene, ok := strings.CutPrefix(f.Name, leftGroup); ok {
 			a.left[scene] = f.ID
 		} else if f.Name == avatarField {
-			if a.stored, err = decode[avatarRecord](f.Field); err != nil {
-				return nil, inChannel("read", avatarChannel(id), err)
+			if a.stored, err = decode[avatarRecord](f.Field); err == nil {
+				err = kit.CheckFormat(a.value.Format, formatVersion)
 			}
 		}
 	}
-	if a.stored == nil {
-		return nil, nil
+	if a.stored == nil || err != nil {
+		return nil, err
 	}
 	return a, nil
 }
 
 // readAvatars reads the records of avatars. An avatar that does not exist is nil.
 func readAvatars(ctx context.Context, r kit.StateReader, ids []string) ([]*storedAvatar, error) {
-	reads := make([]queue.StateRead, len(ids))
-	for i, id := range ids {
-		reads[i] = queue.StateRead{Channel: avatarChannel(id), Fields: []string{avatarField}}
-	}
-	list := make([]*storedAvatar, len(ids))
-	for i, o := range r.ReadStates(ctx, reads) {
-		if o.Err != nil {
-			return nil, inChannel("read", reads[i].Channel, o.Err)
-		}
-		var err error
-		if list[i], err = parseAvatar(ids[i], o.Value.Fields); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return kit.ReadEach(ctx, r, avatarPrefix, ids, []string{avatarField}, parseAvatar)
 }
 
 // GetAvatar returns an avatar, also a deleted one.
 func (s *Scenes) GetAvatar(ctx context.Context, id string) (*Avatar, error) {
-	a, err := s.readAvatar(ctx, id)
-	if err == nil && a == nil {
-		err = notFound("avatar", id)
-	}
+	a, err := s.existingAvatar(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -302,14 +283,11 @@ var errSame = errors.New("nothing changes")
 // places.
 func (s *Scenes) changeAvatar(ctx context.Context, id string, user *string, edit func(*storedAvatar, *avatarRecord) error) (*Avatar, error) {
 	_, err := kit.Retry(ctx, "avatar "+id, func() (*storedAvatar, error) {
-		a, err := s.readAvatar(ctx, id)
+		a, err := s.existingAvatar(ctx, id)
+		if err == nil {
+			err = a.own(user)
+		}
 		if err != nil {
-			return nil, err
-		}
-		if a == nil {
-			return nil, notFound("avatar", id)
-		}
-		if err := a.own(user); err != nil {
 			return nil, err
 		}
 		r := a.value

@@ -2,11 +2,13 @@ package scene_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"switchboard/internal/state"
 	"switchboard/kit/index"
+	"switchboard/kit/scene"
 )
 
 // TestChecks checks what the checks find.
@@ -49,3 +51,30 @@ func TestChecks(t *testing.T) {
 		}
 	})
 }
+
+// TestNewerFormat: a record of a newer release is neither read nor changed, because a change would
+// lose what this release does not know.
+func TestNewerFormat(t *testing.T) {
+	eachWorld(t, nil, func(w *world) {
+		w.newScene("town")
+		w.newAvatar("a1", "amy")
+		set := func(field, value string) state.Op {
+			return state.Op{Field: field, Kind: state.Set, Value: []byte(value)}
+		}
+		w.change("avatar:a1", set("$$avatar", `{"v":2,"user":"amy","name":"x","status":"open","created":1}`))
+		w.change("scene:town", set("$scene", `{"v":2,"world":"earth","name":"town","status":"open","created":1}`))
+		name := "y"
+		for what, err := range map[string]error{
+			"get of the avatar":   second(w.at(0).GetAvatar(w.Context(), "a1")),
+			"patch of the avatar": second(w.at(0).PatchAvatar(w.Context(), "a1", nil, scene.AvatarPatch{Name: &name})),
+			"get of the scene":    second(w.at(0).GetScene(w.Context(), "town")),
+			"patch of the scene":  second(w.at(0).PatchScene(w.Context(), "town", scene.ScenePatch{Name: &name})),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "version 2") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -55,20 +55,17 @@ func (s *Scenes) readPlace(ctx context.Context, scene, avatar string) (*storedSc
 	if err := checkID("scene", scene); err != nil {
 		return nil, nil, err
 	}
-	o := s.host.ReadStates(ctx, []queue.StateRead{{Channel: sceneChannel(scene), Fields: []string{sceneField, pendingField, placeField(avatar)}}})[0]
-	if o.Err != nil {
-		return nil, nil, inChannel("read", sceneChannel(scene), o.Err)
-	}
 	var p *storedPlace
-	c, err := parseScene(scene, o.Value.Fields)
-	for _, f := range o.Value.Fields {
-		if f.Name == placeField(avatar) && err == nil {
-			p, err = parsePlace(f.Field)
+	read := queue.StateRead{Channel: sceneChannel(scene), Fields: []string{sceneField, pendingField, placeField(avatar)}}
+	c, err := kit.ReadOne(ctx, s.host, read, func(channel string, fields []queue.NamedField) (c *storedScene, err error) {
+		c, err = parseScene(channel, fields)
+		for _, f := range fields {
+			if f.Name == placeField(avatar) && err == nil {
+				p, err = parsePlace(f.Field)
+			}
 		}
-	}
-	if err != nil {
-		err = inChannel("read", sceneChannel(scene), err)
-	}
+		return c, err
+	})
 	return c, p, err
 }
 
@@ -123,10 +120,7 @@ func (s *Scenes) ownPlace(ctx context.Context, p placing, op state.Op) (id int64
 // finishes a transfer that stopped after any step. Several may run at the same time.
 func (s *Scenes) settle(ctx context.Context, id string) (*storedAvatar, error) {
 	return kit.Retry(ctx, "avatar "+id, func() (*storedAvatar, error) {
-		a, err := s.readAvatar(ctx, id)
-		if err == nil && a == nil {
-			err = notFound("avatar", id)
-		}
+		a, err := s.existingAvatar(ctx, id)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -24,28 +25,28 @@ func sceneChannel(id string) string { return scenePrefix + id }
 
 // Scene is a place where avatars meet.
 type Scene struct {
-	ID      string          `json:"id"`
+	ID string `json:"id"`
+	SceneFields
+	Version int64 `json:"version"` // it changes with every change of the scene, not of its avatars
+	// Count is the number of avatars in the scene, online or offline. In lists it may be some seconds
+	// old.
+	Count int `json:"count"`
+}
+
+// SceneFields are what the store and the callers see of a scene.
+type SceneFields struct {
 	World   string          `json:"world"`
 	Name    string          `json:"name"` // unique in its world, except for deleted scenes
 	Status  Status          `json:"status"`
 	Time    string          `json:"time,omitempty"` // the time in the scene, as the backend writes it
 	Data    json.RawMessage `json:"data,omitempty"`
 	Created int64           `json:"created"` // Unix ms
-	Version int64           `json:"version"` // it changes with every change of the scene, not of its avatars
-	// Count is the number of avatars in the scene, online or offline. In lists it may be some seconds
-	// old.
-	Count int `json:"count"`
 }
 
 // sceneRecord is the value of $scene.
 type sceneRecord struct {
-	Format  int             `json:"v"`
-	World   string          `json:"world"`
-	Name    string          `json:"name"`
-	Status  Status          `json:"status"`
-	Time    string          `json:"time,omitempty"`
-	Data    json.RawMessage `json:"data,omitempty"`
-	Created int64           `json:"created"`
+	Format int `json:"v"`
+	SceneFields
 }
 
 func (r *sceneRecord) check() error {
@@ -63,21 +64,18 @@ type storedScene struct {
 }
 
 func (c *storedScene) show(count int) *Scene {
-	r := &c.value
-	return &Scene{
-		ID: c.key, World: r.World, Name: r.Name, Status: r.Status, Time: r.Time, Data: r.Data, Created: r.Created,
-		Version: c.id, Count: count,
-	}
+	return &Scene{c.key, c.value.SceneFields, c.id, count}
 }
 
-func parseScene(id string, fields []queue.NamedField) (*storedScene, error) {
-	c := &storedScene{key: id}
+func parseScene(channel string, fields []queue.NamedField) (c *storedScene, err error) {
+	c = &storedScene{key: strings.TrimPrefix(channel, scenePrefix)}
 	for _, f := range fields {
-		var err error
-		switch f.Name {
-		case sceneField:
-			c.stored, err = decode[sceneRecord](f.Field)
-		case pendingField:
+		switch {
+		case f.Name == sceneField:
+			if c.stored, err = decode[sceneRecord](f.Field); err == nil {
+				err = kit.CheckFormat(c.value.Format, formatVersion)
+			}
+		case f.Name == pendingField:
 			c.pending, err = decode[pending](f.Field)
 		}
 		if err != nil {
@@ -91,21 +89,7 @@ func parseScene(id string, fields []queue.NamedField) (*storedScene, error) {
 }
 
 func readScenes(ctx context.Context, r kit.StateReader, ids []string) ([]*storedScene, error) {
-	reads := make([]queue.StateRead, len(ids))
-	for i, id := range ids {
-		reads[i] = queue.StateRead{Channel: sceneChannel(id), Fields: []string{sceneField, pendingField}}
-	}
-	list := make([]*storedScene, len(ids))
-	for i, o := range r.ReadStates(ctx, reads) {
-		if err := o.Err; err != nil {
-			return nil, inChannel("read", reads[i].Channel, err)
-		}
-		var err error
-		if list[i], err = parseScene(ids[i], o.Value.Fields); err != nil {
-			return nil, inChannel("read", reads[i].Channel, err)
-		}
-	}
-	return list, nil
+	return kit.ReadEach(ctx, r, scenePrefix, ids, []string{sceneField, pendingField}, parseScene)
 }
 
 // readScene reads a scene, or is NotFound.
@@ -143,9 +127,9 @@ func (s *Scenes) CreateScene(ctx context.Context, n NewScene) (*Scene, error) {
 		return nil, err
 	}
 	id := idOf(n.ID, "", n.Key)
-	r := sceneRecord{
-		Format: formatVersion, World: n.World, Name: n.Name, Status: cmp.Or(n.Status, Open), Time: n.Time, Data: n.Data, Created: now(),
-	}
+	r := sceneRecord{formatVersion, SceneFields{
+		World: n.World, Name: n.Name, Status: cmp.Or(n.Status, Open), Time: n.Time, Data: n.Data, Created: now(),
+	}}
 	if err := cmp.Or(checkID("id", id), r.check()); err != nil {
 		return nil, err
 	}
