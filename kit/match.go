@@ -30,6 +30,13 @@ func (m Match) Met(version int64) bool {
 	return true
 }
 
+// Patch sets a member of a document to a value, unless that is nil: the member stays.
+func Patch[T any](member, value *T) {
+	if value != nil {
+		*member = *value
+	}
+}
+
 // Removed is the answer to the DELETE of a document that leaves nothing.
 type Removed struct {
 	ID      string `json:"id,omitempty"` // of a room

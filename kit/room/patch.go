@@ -6,6 +6,7 @@ import (
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // PatchRequest is the body of a patch. With the room it is the data of room.patch. Parts that are
@@ -32,14 +33,10 @@ func (r *Rooms) Patch(ctx context.Context, a Actor, q PatchRequest) (View, error
 		owner = append(owner, *q.Owner)
 	}
 	return r.edit(ctx, a, q.Room, q.Version, func(s *Snapshot, doc *Room, u *state.Update) error {
-		for _, part := range []struct{ from, to *string }{{q.Name, &doc.Name}, {q.Region, &doc.Region}, {q.AppVersion, &doc.AppVersion}} {
-			if part.from != nil {
-				*part.to = *part.from
-			}
-		}
-		if q.Locked != nil {
-			doc.Locked = *q.Locked
-		}
+		kit.Patch(&doc.Name, q.Name)
+		kit.Patch(&doc.Region, q.Region)
+		kit.Patch(&doc.AppVersion, q.AppVersion)
+		kit.Patch(&doc.Locked, q.Locked)
 		if q.Data != nil {
 			doc.Data = q.Data
 		}

@@ -186,19 +186,14 @@ type AvatarPatch struct {
 }
 
 func (p *AvatarPatch) apply(r *avatarRecord) error {
-	if p.Name != nil {
-		r.Name = *p.Name
-	}
-	if p.Figure != nil {
-		r.Figure = *p.Figure
-	}
+	kit.Patch(&r.Name, p.Name)
+	kit.Patch(&r.Figure, p.Figure)
+	kit.Patch(&r.Status, p.Status)
 	if p.Data != nil {
 		r.Data = p.Data
 	}
-	if p.Status != nil {
-		if r.Status = *p.Status; r.Status != Open && r.Status != Deleted {
-			return wire.Errorf(wire.BadRequest, "status: want %s or %s", Open, Deleted)
-		}
+	if p.Status != nil && r.Status != Open && r.Status != Deleted {
+		return wire.Errorf(wire.BadRequest, "status: want %s or %s", Open, Deleted)
 	}
 	return cmp.Or(checkName(r.Name), checkText("figure", r.Figure), checkData(r.Data))
 }

@@ -186,15 +186,9 @@ type ScenePatch struct {
 }
 
 func (p *ScenePatch) apply(r *sceneRecord) error {
-	if p.Name != nil {
-		r.Name = *p.Name
-	}
-	if p.Status != nil {
-		r.Status = *p.Status
-	}
-	if p.Time != nil {
-		r.Time = *p.Time
-	}
+	kit.Patch(&r.Name, p.Name)
+	kit.Patch(&r.Status, p.Status)
+	kit.Patch(&r.Time, p.Time)
 	if p.Data != nil {
 		r.Data = p.Data
 	}
@@ -203,19 +197,29 @@ func (p *ScenePatch) apply(r *sceneRecord) error {
 
 // PatchScene changes a scene. A new name must be free.
 func (s *Scenes) PatchScene(ctx context.Context, id string, p ScenePatch) (*Scene, error) {
+	return s.editScene(ctx, id, p.Version, func(_ *storedScene, r *sceneRecord) error { return p.apply(r) })
+}
+
+// editScene changes the record of a scene, unless the error of edit is errSame. A version of nil
+// means any.
+func (s *Scenes) editScene(ctx context.Context, id string, version *int64, edit func(*storedScene, *sceneRecord) error) (*Scene, error) {
 	c, err := kit.Retry(ctx, "scene "+id, func() (*storedScene, error) {
 		c, err := s.readScene(ctx, id)
+		if err == nil {
+			err = c.checkVersion(version)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := c.checkVersion(p.Version); err != nil {
-			return nil, err
-		}
 		r := c.value
-		if err := p.apply(&r); err != nil {
+		switch err := edit(c, &r); err {
+		case nil:
+			return c, s.writeScene(ctx, c, r)
+		case errSame:
+			return c, s.settleScene(ctx, id) // an earlier call may have failed after its change
+		default:
 			return nil, err
 		}
-		return c, s.writeScene(ctx, c, r)
 	})
 	if err != nil {
 		return nil, err
@@ -234,25 +238,13 @@ func (c *storedScene) checkVersion(version *int64) error {
 // DeleteScene marks a scene as deleted, frees its name, and removes the places in it. Its avatars
 // are in no scene. If it is deleted, nothing changes.
 func (s *Scenes) DeleteScene(ctx context.Context, id string, version *int64) (*Scene, error) {
-	c, err := kit.Retry(ctx, "scene "+id, func() (*storedScene, error) {
-		c, err := s.readScene(ctx, id)
-		if err == nil {
-			err = c.checkVersion(version)
-		}
-		if err != nil {
-			return nil, err
-		}
-		r := c.value
+	return s.editScene(ctx, id, version, func(c *storedScene, r *sceneRecord) error {
 		if r.Status == Deleted && c.pending == nil {
-			return c, s.settleScene(ctx, id) // an earlier call may have failed after its change
+			return errSame
 		}
 		r.Status = Deleted
-		return c, s.writeScene(ctx, c, r)
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s.listScene(ctx, c)
 }
 
 // writeScene writes the record of a scene, if it has not changed.
