@@ -33,11 +33,11 @@ func (r *listingRegistry) BindChannels(ctx context.Context, server string, chann
 	return r.Registry.BindChannels(ctx, server, channels)
 }
 
-func (r *listingRegistry) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
+func (r *listingRegistry) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
 	r.mu.Lock()
 	r.bound = append(r.bound, channels...)
 	r.mu.Unlock()
-	return r.Registry.RebindChannels(ctx, server, channels)
+	return r.Registry.RebindChannels(ctx, server, channels, list)
 }
 
 func (r *listingRegistry) HoldChannels(ctx context.Context, server string, channels []string) error {

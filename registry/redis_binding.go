@@ -25,21 +25,20 @@ func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 // BindChannels binds each channel like BindChannel. It returns one error for each channel, in the
 // order of channels.
 func (r *Redis) BindChannels(ctx context.Context, server string, channels []string) []error {
-	_, errs := r.RebindChannels(ctx, server, channels)
+	_, errs := r.RebindChannels(ctx, server, channels, true)
 	return errs
 }
 
 // RebindChannels is BindChannels for channels that the server has bound before. It also returns
-// those whose ch_ lacked the server: meanwhile, others may have missed what it has there. A call
-// that fails may have restored them, too.
-func (r *Redis) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
+// those whose ch_ lacked the server: meanwhile, others may have missed what it has there, and a
+// janitor may have removed the channel from the list of channels. A call that fails may have
+// restored them, too. If list is false, only these channels are added to the list: it has the
+// others unless a failover lost them there, see HoldChannels.
+func (r *Redis) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
 	errs = make([]error, 0, len(channels))
 	for chunk := range slices.Chunk(channels, redispipe.MaxNames) {
-		failed := r.bindEach(ctx, server, chunk, func(channel string, added int64) {
-			if added > 0 {
-				restored = append(restored, channel)
-			}
-		})
+		back, failed := r.bindEach(ctx, server, chunk, list)
+		restored = append(restored, back...)
 		for _, channel := range chunk {
 			err := redispipe.ErrorOf(failed, channel)
 			if err != nil {
@@ -62,40 +61,49 @@ func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error
 	return nil
 }
 
-// bindChannels is bindEach without a function.
+// bindChannels is bindEach with all lists.
 func (r *Redis) bindChannels(ctx context.Context, server string, channels []string) error {
-	return r.bindEach(ctx, server, channels, nil)
+	_, err := r.bindEach(ctx, server, channels, true)
+	return err
 }
 
 // bindEach makes the steps of BindChannel, each for all channels in one round trip. It waits
 // for the replies of a step before the next one: in a Cluster the steps go to different nodes, so
-// the order in a pipeline is not enough. It calls added, if not nil, with 1 for each channel that
-// the server was added to, and with 0 for each other one.
+// the order in a pipeline is not enough. It returns the channels to which the server was added.
 //
-// All steps run every time, although the list changes only with a channel's first server. The list
-// may lack the channel: the first server died before the last step, or a failover lost the entry.
-// If a second server skipped the step, the channel would stay missing.
+// With list, all steps run every time, although the list changes only with a channel's first
+// server. The list may lack the channel: the first server died before the last step, or a failover
+// lost the entry. If a second server skipped the step, the channel would stay missing.
 //
 // The tombstone is checked in the first step and in the last. A server may be suspended after the
 // first check, and then be declared dead and cleaned up. No janitor would remove a binding that it
 // makes after that, so it reverts the binding itself. If the server is declared dead after the
 // second check, the channel is still in its s_ch_.
-func (r *Redis) bindEach(ctx context.Context, server string, channels []string, added func(channel string, n int64)) error {
+func (r *Redis) bindEach(ctx context.Context, server string, channels []string, list bool) (added []string, err error) {
 	if err := r.hold(ctx, r.keys.heldChannels(server), server, channels...); err != nil {
-		return err
+		return nil, err
 	}
 	failed := make(redispipe.Failed)
-	if channels = r.forEach(ctx, failed, channels, added, "sadd", server); len(channels) == 0 {
-		return failed.OrNil()
+	channels = r.forEach(ctx, failed, channels, func(channel string, n int64) {
+		if n > 0 {
+			added = append(added, channel)
+		}
+	}, "sadd", server)
+	if len(channels) == 0 {
+		return added, failed.OrNil()
+	}
+	listed := channels
+	if !list {
+		listed = added
 	}
 	dead := redis.NewIntCmd(ctx, "exists", r.keys.tombstone(server))
-	r.changeLists(ctx, "sadd", channels, r.listForFormer.Load(), dead).addErrors(failed)
-	err := dead.Err()
+	r.changeLists(ctx, "sadd", listed, r.listForFormer.Load(), dead).addErrors(failed)
+	err = dead.Err()
 	if err == nil && dead.Val() == 1 {
 		err = errors.Join(ErrDead, r.unbindChannels(ctx, server, channels))
 	}
 	failed.Add(channels, err)
-	return failed.OrNil()
+	return added, failed.OrNil()
 }
 
 // unbindChannels makes the steps of UnbindChannel, each for all channels in one round trip.

@@ -42,9 +42,10 @@ func (h *Hub) ListAgain(ctx context.Context, names []string) (err error) {
 }
 
 // Rebind binds channels again that the store may have lost, and then compares them with the store.
-// It skips channels that are not bound. If this server was declared dead, old is its former id, and
-// Rebind unbinds the channels from it. Otherwise old is empty. Rebind returns the names of the
-// channels that the store had lost, and of those that are perhaps not bound.
+// It skips channels that are not bound, and leaves the lists of channels to ListAgain. If this
+// server was declared dead, old is its former id, and Rebind unbinds the channels from it.
+// Otherwise old is empty. Rebind returns the names of the channels that the store had lost, and of
+// those that are perhaps not bound.
 //
 // The order matters: a message that was stored while the store had lost the binding has an id that
 // the comparison after the binding sees.
@@ -116,7 +117,8 @@ func (h *Hub) rebindLocked(ctx context.Context, channels []*Channel, old string)
 		}
 		calls.Wait()
 	}
-	missing, answers := h.opts.Registry.RebindChannels(ctx, h.opts.ServerID(), names)
+	list := old != "" || slices.ContainsFunc(channels, func(c *Channel) bool { return c.restored })
+	missing, answers := h.opts.Registry.RebindChannels(ctx, h.opts.ServerID(), names, list)
 	for i, err := range answers {
 		errs[i] = errors.Join(errs[i], err)
 	}

@@ -17,12 +17,12 @@ type countingRegistry struct {
 	fail          error
 }
 
-func (r *countingRegistry) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
+func (r *countingRegistry) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
 	r.bound = append(r.bound, channels...)
 	if r.fail != nil {
 		return nil, slices.Repeat([]error{r.fail}, len(channels))
 	}
-	return r.Memory.RebindChannels(ctx, server, channels)
+	return r.Memory.RebindChannels(ctx, server, channels, list)
 }
 
 func (r *countingRegistry) HoldChannels(ctx context.Context, server string, channels []string) error {

@@ -139,12 +139,14 @@ func (m *Member) rebindBatch(ctx context.Context, batch map[item]need, formerID 
 	var clients []session.Lost
 	for _, i := range sorted(batch) {
 		needs := batch[i]
-		switch {
-		case i.kind == ofClient:
+		if i.kind == ofClient {
 			clients = append(clients, session.Lost{Client: i.name, Record: needs&needOwn != 0, User: needs&needUser != 0})
-		case needs&needOwn != 0:
-			own = append(own, i.name) // this includes the lists
-		default:
+			continue
+		}
+		if needs&needOwn != 0 {
+			own = append(own, i.name)
+		}
+		if needs&needHeld != 0 {
 			held = append(held, i.name)
 		}
 	}

@@ -28,7 +28,7 @@ type Registry interface {
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
-	RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error)
+	RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 }
 
@@ -80,8 +80,8 @@ func (w *Wrapper) BindChannels(ctx context.Context, server string, channels []st
 }
 
 // RebindChannels implements [Registry].
-func (w *Wrapper) RebindChannels(ctx context.Context, server string, channels []string) (restored []string, errs []error) {
-	restored, errs = w.registry.RebindChannels(ctx, server, channels)
+func (w *Wrapper) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
+	restored, errs = w.registry.RebindChannels(ctx, server, channels, list)
 	return restored, w.record(ctx, w.recorder.ChannelsChanged, channels, errs)
 }
 
