@@ -23,9 +23,10 @@ func newVerifier(o Options) (*auth.Tokens, error) {
 	return auth.NewTokens(verify)
 }
 
-// checkTokens checks that the broker accepts the tokens of accounts.
+// checkTokens checks that the broker accepts the tokens of accounts. The token lives for a minute
+// at least, so that a slow start does not count as a refusal.
 func (a *Accounts) checkTokens() error {
-	token, err := a.issue(Account{ID: newID()}, grant{})
+	token, err := a.issueFor(Account{ID: newID()}, grant{}, max(a.opts.TokenLife, time.Minute))
 	if err == nil {
 		err = a.host.CheckToken(token)
 	}
@@ -45,9 +46,14 @@ type claims struct {
 
 // issue signs a token for the broker, of a login.
 func (a *Accounts) issue(of Account, login grant) (string, error) {
+	return a.issueFor(of, login, a.opts.TokenLife)
+}
+
+// issueFor is issue for a token that lives for life.
+func (a *Accounts) issueFor(of Account, login grant, life time.Duration) (string, error) {
 	t := time.Now()
 	c := claims{Client: login.Client, Login: login.id(), RegisteredClaims: jwt.RegisteredClaims{
-		Subject: of.ID, Issuer: a.opts.Issuer, IssuedAt: jwt.NewNumericDate(t), ExpiresAt: jwt.NewNumericDate(t.Add(a.opts.TokenLife)),
+		Subject: of.ID, Issuer: a.opts.Issuer, IssuedAt: jwt.NewNumericDate(t), ExpiresAt: jwt.NewNumericDate(t.Add(life)),
 	}}
 	if a.opts.Audience != "" {
 		c.Audience = jwt.ClaimStrings{a.opts.Audience}
