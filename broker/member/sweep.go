@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -58,27 +59,18 @@ func (m *Member) Sweep(ctx context.Context) bool {
 	m.doubts.sweeping <- struct{}{}
 	defer func() { <-m.doubts.sweeping }()
 	p := &m.parts
-	servers := m.doubted(doubts)
+	servers := m.others(doubts)
 	m.compare(ctx, p.Hub.Compare, p.Sessions.Compare, func(ctx context.Context, pace time.Duration) error {
 		return p.Presence.Compare(ctx, servers, pace)
 	})
 	return true
 }
 
-// doubted returns the other servers of the doubts, for [presence.Presence.Compare]: nil if any may
-// be concerned.
-func (m *Member) doubted(doubts []string) []string {
-	servers := make([]string, 0, len(doubts))
-	for _, server := range doubts {
-		switch server {
-		case "":
-			return nil
-		case m.ID():
-		default:
-			servers = append(servers, server)
-		}
-	}
-	return servers
+// others returns the servers in doubt except this one, for [presence.Presence.Compare]. It is never
+// nil, which would mean all servers.
+func (m *Member) others(doubts []string) []string {
+	self := m.ID()
+	return slices.DeleteFunc(slices.Clone(doubts), func(server string) bool { return server == self })
 }
 
 // compare compares parts with the store at the same time. The parts repeat what fails.
