@@ -23,6 +23,10 @@ import (
 	"switchboard/internal/redistest"
 )
 
+// keptMessages are the messages of a channel that brokers and janitor keep: some clients are away for
+// all of drain_time.
+const keptMessages = 100_000
+
 // cluster is three brokers and a janitor on one Redis, with a load balancer on loopback ports.
 type cluster struct {
 	t         *testing.T
@@ -66,7 +70,7 @@ func (c *cluster) startAll(lb balancer) {
 	for _, n := range c.brokers {
 		c.start(n)
 	}
-	c.run("janitor", "janitor", "--redis="+c.redis.URL(), "--http="+address(t))
+	c.run("janitor", "janitor", "--redis="+c.redis.URL(), "--http="+address(t), fmt.Sprintf("--max-messages=%d", keptMessages))
 	process := lb(c)
 	for _, n := range c.brokers {
 		c.awaitReady(n)
@@ -98,13 +102,13 @@ func address(t *testing.T) string {
 // start starts a broker on its ports.
 func (c *cluster) start(n *node) {
 	c.t.Helper()
-	config := writeFile(c.t, filepath.Join(c.t.TempDir(), n.name+".yaml"), `
+	config := writeFile(c.t, filepath.Join(c.t.TempDir(), n.name+".yaml"), fmt.Sprintf(`
 limits:
   proxies: [127.0.0.1]
   proxy_protocol: [127.0.0.1]
-  channel_messages: 100000 # some clients are away for all of drain_time
+  channel_messages: %d
 drain_time: 4s
-`)
+`, keptMessages))
 	n.process = c.run(n.name, "broker", "--config="+config, "--name="+n.name, "--redis="+n.redis, "--http="+n.http, "--tcp="+n.tcp)
 }
 
