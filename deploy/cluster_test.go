@@ -23,8 +23,8 @@ import (
 	"switchboard/internal/redistest"
 )
 
-// keptMessages are the messages of a channel that brokers and janitor keep: some clients are away for
-// all of drain_time.
+// keptMessages are the messages of a channel that brokers and janitor keep: some clients are away
+// for all of drain_time.
 const keptMessages = 100_000
 
 // cluster is three brokers and a janitor on one Redis, with a load balancer on loopback ports.
