@@ -15,41 +15,40 @@ import (
 )
 
 // Kit are the systems that stand on the broker, see docs/kit.md. A nil one is off. The packages
-// check the values.
+// check the values. In the help, {} stands for the settings of the section.
 type Kit struct {
-	Rooms    *room.Options           `setting:"rooms"`
-	Holds    *hold.Options           `setting:"holds"`
-	Boards   *board.Options          `setting:"boards"`
-	Accounts *Accounts               `setting:"accounts"`
-	Sessions *account.SessionOptions `setting:"sessions"`
-	Scenes   *scene.Options          `setting:"scenes"`
+	Rooms    *room.Options           `setting:"rooms" help:"rooms: {}"`
+	Holds    *hold.Options           `setting:"holds" help:"seats and units: {}"`
+	Boards   *board.Options          `setting:"boards" help:"leaderboards: {}"`
+	Accounts *Accounts               `setting:"accounts" help:"accounts: {}. The key is by default the first secret of auth.hs256_secret"`
+	Sessions *account.SessionOptions `setting:"sessions" help:"a document for each user: {}"`
+	Scenes   *scene.Options          `setting:"scenes" help:"avatars and scenes: {}"`
 }
 
 // Accounts are the settings of accounts.
 type Accounts struct {
-	account.Options
-	SigningKey     Secret `setting:"signing_key"`
-	SigningKeyFile string `setting:"signing_key_file"`
+	SigningKey     Secret `setting:"signing_key" value:"SECRET"`
+	SigningKeyFile string `setting:"signing_key_file" value:"PATH"`
 	// Redis is the URL of a Redis for accounts alone. Zero means the broker's store.
-	Redis Secret `setting:"redis"`
+	Redis Secret `setting:"redis" value:"URL"`
+	account.Options
 }
 
-var kitGroup = group{"The kit (docs/kit.md)", []spec{
-	kitSection[room.Options]("kit.rooms", "rooms: {modes: {NAME: {capacity: N, grace: DURATION, reserve: DURATION,\nempty_life: DURATION, finished_life: DURATION, finished_empty_life: DURATION,\nhistory_age: DURATION, members_only: true, fields: as in a namespace}}, per_user: N}"),
-	kitSection[hold.Options]("kit.holds", "seats and units: {hold_time: DURATION, max_life: DURATION, per_user: N,\nremember: DURATION, remembered: N, read: WHO, methods: [METHOD, ...]}"),
-	kitSection[board.Options]("kit.boards", "leaderboards: {boards: {NAME or PREFIX*: {order: desc or asc, mode: best or set or add,\nentries: N, season: CRON, keep: N, read: WHO, submit: true, life: DURATION}},\noperation_ttl: DURATION, per_user: N}"),
-	kitSection[Accounts]("kit.accounts", "accounts: {signing_key: SECRET, signing_key_file: PATH, redis: URL, issuer: TEXT,\naudience: TEXT, token_life: DURATION, renewal_life: DURATION, guest_life: DURATION,\naccount_life: DURATION, deleted_life: DURATION, logins: N, guests: true,\nmin_password: BYTES, iterations: N, former_iterations: N, name_rate: N,\naddress_rate: N, register_rate: N, call_rate: N,\ndurable: true}. The key is by default the first secret of auth.hs256_secret"),
-	kitSection[account.SessionOptions]("kit.sessions", "a document for each user: {ttl: DURATION, durable: true}"),
-	kitSection[scene.Options]("kit.scenes", "avatars and scenes: {capacity: N, per_user: N, read: WHO, publish: WHO, presence: WHO,\ndeleted_life: DURATION, fields: [NAME, ...], field_bytes: BYTES}"),
-}}
+var kitGroup = group{"The kit (docs/kit.md)", kitSections()}
 
-// kitSection returns the setting of a system, whose options are a T.
-func kitSection[T any](key, text string) spec {
-	return spec{key: key, text: text, unset: "default off; a key without a value means the defaults", bare: true,
-		readSection: sectionReader(func(node *yaml.Node) (*T, error) {
-			options := new(T)
-			return options, readInto(node, key, reflect.ValueOf(options).Elem())
-		})}
+// kitSections returns the settings of all systems.
+func kitSections() (list []spec) {
+	for field := range reflect.TypeFor[Kit]().Fields() {
+		key, options := "kit."+field.Tag.Get("setting"), field.Type.Elem()
+		list = append(list, spec{
+			key: key, text: sectionText(field.Tag.Get("help"), options), unset: "default off; a key without a value means the defaults", bare: true,
+			readSection: func(node *yaml.Node) (any, error) {
+				v := reflect.New(options)
+				return v.Interface(), readInto(node, key, v.Elem())
+			},
+		})
+	}
+	return list
 }
 
 func (k Kit) validate() error {

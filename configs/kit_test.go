@@ -3,6 +3,7 @@ package configs
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -121,5 +122,30 @@ func TestKitExamples(t *testing.T) {
 	b, err := LoadBroker([]string{"--config", "development.yaml"}, nil)
 	if k := b.Kit; err != nil || k.Rooms == nil || k.Holds == nil || k.Boards == nil || k.Accounts == nil || k.Sessions == nil || k.Scenes == nil {
 		t.Errorf("development.yaml: %+v, %v", k, err)
+	}
+}
+
+// TestKitOptions checks that each option of a system that a configuration can hold is a setting, or
+// has the tag - if it is none.
+func TestKitOptions(t *testing.T) {
+	var check func(reflect.Type)
+	check = func(options reflect.Type) {
+		for field := range options.Fields() {
+			kind := field.Type
+			for kind.Kind() == reflect.Pointer || kind.Kind() == reflect.Slice || kind.Kind() == reflect.Map {
+				kind = kind.Elem()
+			}
+			_, tagged := field.Tag.Lookup("setting")
+			switch {
+			case !field.IsExported():
+			case field.Anonymous, tagged && kind.Kind() == reflect.Struct && kind != reflect.TypeFor[namespace.FieldRule]():
+				check(kind)
+			case !tagged && kind.Kind() != reflect.Struct && kind.Kind() != reflect.Interface:
+				t.Errorf("%v: %s has no tag", options, field.Name)
+			}
+		}
+	}
+	for field := range reflect.TypeFor[Kit]().Fields() {
+		check(field.Type.Elem())
 	}
 }

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// SigningKey signs the tokens for the broker (HS256). It has at least 32 bytes and is one of
 	// the secrets with which the broker verifies tokens.
-	SigningKey []byte
+	SigningKey []byte `setting:"-"`
 	// Issuer and Audience are the iss and aud of the tokens. Zero means none.
 	Issuer   string `setting:"issuer"`
 	Audience string `setting:"audience"`
@@ -25,19 +25,27 @@ type Options struct {
 	// RenewalLife is how long a renewal token is valid. Each renewal begins a new life. Zero
 	// means 30 days.
 	RenewalLife time.Duration `setting:"renewal_life"`
+	// GuestLife is how long a guest stays after its last change, login or renewal, at least
+	// RenewalLife. Zero means 30 days, or RenewalLife if that is longer.
+	GuestLife time.Duration `setting:"guest_life"`
+	// AccountLife is the same for accounts with a name. Zero means that they do not end.
+	AccountLife time.Duration `setting:"account_life"`
+	// DeletedLife is how long a deleted account can be restored, and keeps its name. Then it ends,
+	// and the extensions forget its user. It is at least TokenLife. Zero means 30 days.
+	DeletedLife time.Duration `setting:"deleted_life"`
 	// Logins is the most logins of one account that can be renewed, at most 64. A further login
 	// ends the oldest one. Zero means 16.
 	Logins int `setting:"logins"`
+	// Guests permits accounts without a name and a password.
+	Guests bool `setting:"guests"`
+	// MinPassword is the fewest bytes of a new password. Zero means 8.
+	MinPassword int `setting:"min_password" value:"BYTES"`
 	// Iterations is the number of iterations of PBKDF2 in new passwords, from 4,096 (RFC 7677) to
 	// 10,000,000. Zero means 100,000.
 	Iterations int `setting:"iterations"`
 	// FormerIterations is the value of Iterations in older passwords. Without it, a challenge with
 	// the former number shows that a name has an account. Zero means that there are none.
 	FormerIterations int `setting:"former_iterations"`
-	// MinPassword is the fewest bytes of a new password. Zero means 8.
-	MinPassword int `setting:"min_password"`
-	// Guests permits accounts without a name and a password.
-	Guests bool `setting:"guests"`
 	// NameRate is the most attempts to log in to one name per minute, on each broker, and the most
 	// changes of one nickname. Zero means 10.
 	NameRate int `setting:"name_rate"`
@@ -50,14 +58,6 @@ type Options struct {
 	// CallRate is the most renewals, logouts and calls with a token from one address per minute,
 	// on each broker. Zero means 1200.
 	CallRate int `setting:"call_rate"`
-	// GuestLife is how long a guest stays after its last change, login or renewal, at least
-	// RenewalLife. Zero means 30 days, or RenewalLife if that is longer.
-	GuestLife time.Duration `setting:"guest_life"`
-	// AccountLife is the same for accounts with a name. Zero means that they do not end.
-	AccountLife time.Duration `setting:"account_life"`
-	// DeletedLife is how long a deleted account can be restored, and keeps its name. Then it ends,
-	// and the extensions forget its user. It is at least TokenLife. Zero means 30 days.
-	DeletedLife time.Duration `setting:"deleted_life"`
 	// Durable makes each change wait until a replica has it. A store in memory refuses such
 	// changes.
 	Durable bool `setting:"durable"`

@@ -25,7 +25,9 @@ type Options struct {
 	// Boards are the boards by name. A name that ends with * is the prefix of any number of boards;
 	// of several that match, the longest decides. Zero means that each name is a board with the
 	// defaults of Board.
-	Boards map[string]Board `setting:"boards"`
+	Boards map[string]Board `setting:"boards" value:"NAME or PREFIX*"`
+	// OperationTTL is how long an operation id is known. Zero means 24 h.
+	OperationTTL time.Duration `setting:"operation_ttl"`
 	// PerUser is how many boards that a user has begun may exist at once: boards of a pattern whose
 	// first score the user has submitted, at most 10,000. Zero means 32.
 	PerUser int `setting:"per_user"`
@@ -35,8 +37,6 @@ type Options struct {
 	Index index.Index
 	// Rounds makes one broker make the rounds of all. Nil means that each makes its own.
 	Rounds *leader.Lease
-	// OperationTTL is how long an operation id is known. Zero means 24 h.
-	OperationTTL time.Duration `setting:"operation_ttl"`
 
 	now func() time.Time // in tests
 }
@@ -44,21 +44,21 @@ type Options struct {
 // Board is the rules of a board.
 type Board struct {
 	// Order is "desc" for the highest score first, or "asc" for the lowest. Zero means desc.
-	Order string `setting:"order"`
+	Order string `setting:"order" value:"desc or asc"`
 	// Mode is what a submitted score does if the call does not say it. Clients cannot choose another
 	// one. Zero means Best.
-	Mode Mode `setting:"mode"`
+	Mode Mode `setting:"mode" value:"best or set or add"`
 	// Entries is the most players. One more than that pushes the last one out, or is not stored if it
 	// would be the last one. Zero means 100,000.
 	Entries int `setting:"entries"`
 	// Season is a cron expression with five fields, such as "0 0 * * 1" or "@monthly", in UTC unless
 	// it begins with CRON_TZ=. The board begins anew at its times. Zero means that it never does.
-	Season string `setting:"season"`
+	Season string `setting:"season" value:"CRON"`
 	// Keep is how many past seasons can be read. Zero means 4.
 	Keep int `setting:"keep"`
 	// Read is "anyone", "users" or "nobody": the clients that may read the board and subscribe to its
 	// channel. Zero means users. The backend always may.
-	Read string `setting:"read"`
+	Read string `setting:"read" value:"WHO"`
 	// Submit allows users to submit scores of their own. A client can claim any score, so use it only
 	// if nothing depends on the board. Zero means that only the backend submits.
 	Submit bool `setting:"submit"`

@@ -13,9 +13,6 @@ import (
 
 // Options configures holds.
 type Options struct {
-	// Read are the clients that may read and follow the seats of a resource. They see which seats are
-	// held or sold, not by whom. Nil means namespace.Anyone.
-	Read *namespace.Access `setting:"read"`
 	// HoldTime is how long a hold lasts unless the resource or the call says otherwise. Zero means 15
 	// minutes.
 	HoldTime time.Duration `setting:"hold_time"`
@@ -30,8 +27,11 @@ type Options struct {
 	// Remembered is how many holds that have ended are known of one user and resource. The oldest are
 	// forgotten first. Zero means 32.
 	Remembered int `setting:"remembered"`
+	// Read are the clients that may read and follow the seats of a resource. They see which seats are
+	// held or sold, not by whom. Nil means namespace.Anyone.
+	Read *namespace.Access `setting:"read"`
 	// Methods are the methods that clients may call, see [Methods]. Nil means DefaultMethods.
-	Methods []string `setting:"methods"`
+	Methods []string `setting:"methods" value:"METHOD"`
 	// Index keeps the list of resources. Zero means an index in this process.
 	Index index.Index
 	// Rounds makes one broker make the rounds of all. Nil means that each makes its own.

@@ -17,33 +17,33 @@ type Options struct {
 	// Avatars and Scenes are the lists of avatars and scenes. Brokers with the same store have the
 	// same lists.
 	Avatars, Scenes index.Index
+	// Capacity is the most avatars in a scene, online or offline. Zero means 200.
+	Capacity int `setting:"capacity"`
+	// PerUser is how many avatars that a client has created for its user may exist at once, and how
+	// many deleted ones of a user are kept. Backends create as many as they like. Zero means 32.
+	PerUser int `setting:"per_user"`
 	// Read are the clients that may follow scenes. Nil means namespace.Users.
 	Read *namespace.Access `setting:"read"`
 	// Publish are the clients that may send messages to scenes, such as a chat. Zero means no clients.
 	Publish namespace.Access `setting:"publish"`
 	// Presence are the clients that may see who follows a scene. Zero means no clients.
 	Presence namespace.Access `setting:"presence"`
-	// Fields are the names X of the fields a/{avatar}/X that a player may write. Zero means all names,
-	// and at most MaxOwnFields for each avatar.
-	Fields []string `setting:"fields"`
-	// FieldBytes is the most bytes of such a field. Zero means 1024.
-	FieldBytes int `setting:"field_bytes"`
-	// Capacity is the most avatars in a scene, online or offline. Zero means 200.
-	Capacity int `setting:"capacity"`
-	// PerUser is how many avatars that a client has created for its user may exist at once, and how
-	// many deleted ones of a user are kept. Backends create as many as they like. Zero means 32.
-	PerUser int `setting:"per_user"`
-	// Budget counts the avatars of users. Zero means a count in this process.
-	Budget budget.Store
 	// DeletedLife is how long a deleted avatar can be restored. Then it ends. Zero means 30 days.
 	DeletedLife time.Duration `setting:"deleted_life"`
+	// Fields are the names X of the fields a/{avatar}/X that a player may write. Zero means all names,
+	// and at most MaxOwnFields for each avatar.
+	Fields []string `setting:"fields" value:"NAME"`
+	// FieldBytes is the most bytes of such a field. Zero means 1024.
+	FieldBytes int `setting:"field_bytes" value:"BYTES"`
+	// Budget counts the avatars of users. Zero means a count in this process.
+	Budget budget.Store
 	// Lease is how long a transfer may take before its place in the new scene is lost, and a change
 	// of a scene's name before the name is lost. Zero means 10 s.
-	Lease time.Duration
+	Lease time.Duration `setting:"-"`
 	// Delay is when the round looks at an avatar or a scene after a change. Zero means 10 s.
-	Delay time.Duration
+	Delay time.Duration `setting:"-"`
 	// Every is the interval of the round. Zero means 2 s.
-	Every time.Duration
+	Every time.Duration `setting:"-"`
 	// Rounds makes one broker make the rounds of all. Nil means that each makes its own.
 	Rounds *leader.Lease
 }
