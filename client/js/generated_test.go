@@ -46,15 +46,17 @@ func TestGenerated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareFile(t, filepath.Join("src", path), string(text))
+		compareFile(t, path, string(text))
 	}
-	sources, err := filepath.Glob("src/*/*.gen.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range sources {
-		if modules[strings.TrimPrefix(path, "src/")] == "" {
-			t.Errorf("%s is no longer generated", path)
+	for _, pattern := range []string{"src/*/*.gen.ts", "test/*.gen.ts"} {
+		sources, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range sources {
+			if modules[path] == "" {
+				t.Errorf("%s is no longer generated", path)
+			}
 		}
 	}
 }

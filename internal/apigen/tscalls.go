@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// TypeScript returns the generated modules by their path in client/js/src. They are not formatted.
+// TypeScript returns the generated modules by their path in client/js. They are not formatted.
 func TypeScript() (map[string]string, error) {
 	d, err := read()
 	if err != nil {
@@ -25,7 +25,11 @@ func TypeScript() (map[string]string, error) {
 		}
 		modules[typ.pkg+"/types.gen.ts"] += text
 	}
-	if modules["server/kit.gen.ts"], err = types.kit(d); err != nil {
+	methods, err := types.methods(d)
+	if err != nil {
+		return nil, err
+	}
+	if modules["server/kit.gen.ts"], err = types.kit(methods); err != nil {
 		return nil, err
 	}
 	if modules["server/repeats.gen.ts"], err = d.repeatsTS(); err != nil {
@@ -34,17 +38,20 @@ func TypeScript() (map[string]string, error) {
 	for path, text := range modules {
 		modules[path] = notice + types.imports(strings.TrimSuffix(path, ".ts")+".js", text) + text
 	}
-	return modules, nil
+	files := map[string]string{"test/kitcalls.gen.ts": types.samples(methods)}
+	for path, text := range modules {
+		files["src/"+path] = text
+	}
+	return files, nil
 }
 
-// kit returns the class Kit.
-func (t *tsTypes) kit(d *document) (string, error) {
+// methods returns the methods of the class Kit.
+func (t *tsTypes) methods(d *document) (order []*tsMethod, err error) {
 	methods := map[string]*tsMethod{}
-	var order []*tsMethod
 	for _, o := range d.operations {
 		list, err := o.signatures("x-ts")
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		for _, s := range list {
 			m := methods[s.name]
@@ -55,9 +62,14 @@ func (t *tsTypes) kit(d *document) (string, error) {
 			m.operations = append(m.operations, o)
 		}
 	}
+	return order, nil
+}
+
+// kit returns the class Kit.
+func (t *tsTypes) kit(methods []*tsMethod) (string, error) {
 	out := "/**\n * The kit's calls for backends. See docs/rooms.md, holds.md, boards.md, accounts.md and scenes.md.\n */\n" +
 		"export class Kit {\n  constructor(private readonly backend: Backend) {}\n"
-	for _, m := range order {
+	for _, m := range methods {
 		text, err := m.declare()
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", m.name, err)

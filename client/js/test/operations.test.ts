@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { Backend, type Kit, type Push } from "../src/server/index.js";
+import { Backend, type Push } from "../src/server/index.js";
+import { kit } from "./kitcalls.gen.js";
 
 type Methods<T> = { [M in keyof T as T[M] extends (...args: never[]) => unknown ? M : never]: T[M] };
 
 /** The calls of each method: the lists of their arguments, one of them with everything that can be sent. */
-type Calls<T> = { [M in keyof Methods<T>]: Methods<T>[M] extends (...args: infer Args) => unknown ? Args[] : never };
+export type Calls<T> = {
+  [M in keyof Methods<T>]: Methods<T>[M] extends (...args: infer Args) => unknown ? Args[] : never;
+};
 
 const page = { limit: 1, cursor: "c" };
 const data = { a: 1 };
@@ -81,147 +84,6 @@ const calls: Omit<Calls<Backend>, "call"> = {
   erase: [[{ channel: "c", id: 1, durable: true }]],
   notify: [[{ channels: ["c"], clients: ["c"] }]],
   reply: [["c", 1, null]],
-};
-
-const places = { id: "h", key: "k", user: "u", seats: ["A1"], count: 1, durable: true };
-const scene = { name: "n", id: "i", key: "k", time: "t", data };
-
-const kit: Calls<Kit> = {
-  createRoom: [
-    [
-      {
-        ...{ mode: "m", id: "r", key: "k", name: "n", visibility: "public", region: "e" },
-        ...{ capacity: 1, app_version: "1", data, nickname: "n", owner: "u" },
-      },
-    ],
-    [{ mode: "m", id: "r" }],
-  ],
-  room: [["r"]],
-  queryRooms: [[["r"]]],
-  countRooms: [[{ mode: "m", status: "waiting", region: "e", visibility: "public", owner: "u" }]],
-  roomsOf: [["u", page]],
-  rooms: [
-    [
-      {
-        ...page,
-        ...{ mode: "m", status: "waiting", region: "e", visibility: "public", owner: "u" },
-        ...{ free: 1, order: "created", desc: 1, from: 1, to: 2 },
-      },
-    ],
-  ],
-  patchRoom: [
-    ["r", {}],
-    ["r", { version: 1, name: "n", region: "e", locked: true, app_version: "1", data, owner: 1 }],
-  ],
-  deleteRoom: [["r", { ifMatch: 1 }], ["r"]],
-  reserve: [
-    ["r", ["u"], { ttl_ms: 1 }],
-    ["r", ["u"], 1],
-  ],
-  joinRoom: [["r", { user: "u", client: "c", nickname: "n", ttl_ms: 1 }]],
-  quickJoin: [
-    [
-      {
-        ...{ mode: "m", region: "e", name: "n", app_version: "1", data },
-        ...{ user: "u", client: "c", nickname: "n", ttl_ms: 1 },
-      },
-    ],
-  ],
-  leaveRoom: [["r", "u"]],
-  kick: [
-    ["r", 1, { ttl_ms: 60_000 }],
-    ["r", 1, 60],
-  ],
-  operateRoom: [
-    ["r", "lock", { locked: true }],
-    ["r", "start"],
-    ["r", "finish"],
-  ],
-  putResource: [
-    [
-      "r",
-      {
-        ...{ capacity: 1, seats: ["A1"], hold_ms: 1, max_life_ms: 1, per_user: 1, ends: 1, data, durable: true },
-        import: [{ id: "h", user: "u", seats: ["A1"], count: 1, until: 1 }],
-      },
-    ],
-    ["r", {}, { ifMatch: 1 }],
-    ["r", {}, { ifNoneMatch: "*" }],
-  ],
-  resource: [["r"]],
-  resources: [[page]],
-  queryResources: [[["r"]]],
-  deleteResource: [["r"], ["r", { ifMatch: "*" }]],
-  hold: [
-    ["r", { ...places, hold_ms: 1 }],
-    ["r", {}],
-  ],
-  sell: [
-    ["r", places],
-    ["r", {}],
-  ],
-  held: [["r", "h"]],
-  operateHold: [
-    ["r", "h", "renew", { durable: true }],
-    ["r", "h", "confirm", { durable: true }],
-    ["r", "h", "release", { durable: true }],
-    ["r", "h", "release"],
-  ],
-  holdsOf: [["r", "u"]],
-  submit: [
-    ["b", { player: "p", score: 1 }],
-    ["b", { player: "p", score: 1, mode: "add", key: "k", season: "s", durable: true }],
-  ],
-  removePlayer: [["b", "p", { season: "s" }]],
-  boards: [[page]],
-  board: [["b", { offset: 1, limit: 1, season: "s", cursor: "c" }]],
-  around: [["b", "p", { limit: 1, season: "s" }]],
-  rank: [["b", "p", { season: "s" }]],
-  accounts: [[{ ...page, state: "open" }]],
-  account: [["a"]],
-  accountByName: [["n"]],
-  accountHistory: [["a"]],
-  renameAccount: [
-    ["a", "n"],
-    ["a", "n", { ifMatch: 1 }],
-  ],
-  setAccountPassword: [["a", "p"]],
-  operateAccount: [
-    ["a", "lock"],
-    ["a", "unlock"],
-    ["a", "delete"],
-    ["a", "restore"],
-  ],
-  session: [["u"]],
-  putSession: [
-    ["u", {}, { ttl_ms: 60_000 }],
-    ["u", {}, 60],
-    ["u", {}, undefined, { ifMatch: 1 }],
-    ["u", null, undefined, { ifNoneMatch: "*" }],
-  ],
-  deleteSession: [["u"], ["u", { ifMatch: 1 }]],
-  createAvatar: [[{ user: "u", name: "n", id: "i", key: "k", figure: "f", data }]],
-  avatars: [[{ ...page, user: "u", status: "open" }]],
-  avatar: [["a"]],
-  patchAvatar: [
-    ["a", {}],
-    ["a", { version: 1, name: "n", figure: "f", data, status: "open" }],
-  ],
-  deleteAvatar: [["a"], ["a", { ifMatch: 1 }]],
-  placeAvatar: [
-    ["a", "s"],
-    ["a", "s", "t"],
-  ],
-  takeAvatar: [["a"]],
-  createScene: [[{ world: "w", ...scene, status: "open" }]],
-  scenes: [[{ ...page, world: "w", status: "open" }]],
-  sceneByName: [["w", "n"]],
-  scene: [["s"]],
-  patchScene: [
-    ["s", {}],
-    ["s", { version: 1, name: "n", status: "open", time: "t", data }],
-  ],
-  deleteScene: [["s"], ["s", { ifMatch: 1 }]],
 };
 
 /** A call as Go compares it with the OpenAPI document. */
