@@ -46,6 +46,14 @@ func (h Holds) Delete(ctx context.Context, resource string, version int64) error
 	return h.Call(ctx, Request{Method: http.MethodDelete, Path: path("/v1/holds/{}", resource), Header: condition(version)}, nil)
 }
 
+// List lists the holds and sales of a resource, in the order of their ids. Those that ended lately
+// are among them. With state, a page may have fewer items than limit, also none, and a cursor. Its
+// error can have the code client.NotFound.
+func (h Holds) List(ctx context.Context, resource, state string, p PageQuery) (answer HoldPage, err error) {
+	err = h.Call(ctx, Request{Method: http.MethodGet, Path: path("/v1/holds/{}/holds", resource), Query: merge(p.values(), "state", state)}, &answer)
+	return answer, err
+}
+
 // Take holds all of the places, or none. A repeated call with the same id, or with the same key of
 // the user, returns the same hold. Its error can have the code client.NotFound, client.Conflict,
 // client.Full or client.Expired.

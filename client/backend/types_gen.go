@@ -183,6 +183,12 @@ type ResourcePage struct {
 	Cursor    string          `json:"cursor,omitempty"` // the cursor of the next page; absent on the last page
 }
 
+// HoldPage is a page of holds and sales, in the order of their ids.
+type HoldPage struct {
+	Holds  []hold.Hold `json:"holds"`
+	Cursor string      `json:"cursor,omitempty"` // the cursor of the next page; absent on the last page
+}
+
 // Places asks for seats, or for a number of units.
 type Places struct {
 	// The id of the hold, such as that of your order. Zero means one that the broker makes.

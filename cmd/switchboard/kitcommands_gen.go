@@ -183,6 +183,17 @@ var kitCommands = map[string][]kitCommand{
 			},
 		},
 		{
+			use: "holds RESOURCE", short: "Lists the holds and sales of a resource",
+			method: getCall, path: "/v1/holds/{}/holds",
+			flags: []kitFlag{
+				{"state", text, "only holds and sales in this state: held, sold, released or expired; without the flag all"},
+				{"cursor", text, "the cursor of the previous page"},
+				{"limit", whole, "the most items of the page, 1 to 1000"},
+			},
+			list:    "holds",
+			columns: []string{"id", "user", "state", "seats", "created", "until"},
+		},
+		{
 			use: "take RESOURCE [SEAT]...", short: "Holds all of the seats, or none",
 			method: postCall, path: "/v1/holds/{}/holds",
 			args: []string{"seats..."},

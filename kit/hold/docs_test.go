@@ -63,6 +63,10 @@ func TestCost(t *testing.T) {
 			{"repeated release", 1, 0, func() (*hold.Hold, error) { return h.Release(ctx, hold.Change{Resource: show, ID: "a"}) }},
 			{"get", 1, 0, func() (*hold.Hold, error) { return h.Get(ctx, show, "a") }},
 			{"holds of a user", 3, 0, func() (*hold.Hold, error) { _, err := h.Of(ctx, show, "bob"); return nil, err }},
+			{"a page of the holds of a resource", 1, 0, func() (*hold.Hold, error) {
+				_, err := h.ListHolds(ctx, show, hold.HoldQuery{})
+				return nil, err
+			}},
 			{"availability", 1, 0, func() (*hold.Hold, error) {
 				_, err := h.Statuses(ctx, []string{show, "a", "b"})
 				return nil, err

@@ -82,6 +82,12 @@ func (h *Holds) calls() []api.Call {
 			list, err := h.Statuses(ctx, q.Resources)
 			return map[string]any{"resources": list}, err
 		}),
+		call("GET /v1/holds/{resource}/holds", api.ScopeRead, func(ctx context.Context, q struct {
+			resourceRequest
+			HoldQuery
+		}) (*HoldPage, error) {
+			return h.ListHolds(ctx, q.Resource, q.HoldQuery)
+		}),
 		call("POST /v1/holds/{resource}/holds", api.ScopePush, func(ctx context.Context, q takeRequest) (*Hold, error) {
 			return h.Hold(ctx, q.Resource, q.TakeRequest)
 		}),

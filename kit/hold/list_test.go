@@ -105,3 +105,86 @@ func TestListAfterCrash(t *testing.T) {
 		ok(s.t, s.at(1).Round(s.t.Context()))
 	})
 }
+
+// TestListHolds checks the pages of the holds of a resource, on brokers that share a store.
+func TestListHolds(t *testing.T) {
+	over(t, hold.Options{}, func(s *setup) {
+		t, ctx := s.t, s.t.Context()
+		s.put(hold.Resource{Capacity: 20})
+		list := func(want int, path string) (ids []string, cursor string) {
+			t.Helper()
+			var page hold.HoldPage
+			if status := s.At(len(path)).Call(t, "GET", "/v1/holds/"+path, "", &page); status != want {
+				t.Fatalf("GET %s: %d, want %d", path, status, want)
+			}
+			for _, h := range page.Holds {
+				got, err := s.at(1).Get(ctx, show, h.ID)
+				ok(t, err)
+				equal(t, "a hold of a page", *h, *got)
+				ids = append(ids, h.ID)
+			}
+			return ids, page.Cursor
+		}
+		var empty map[string]any
+		s.At(0).Call(t, "GET", "/v1/holds/"+show+"/holds", "", &empty)
+		equal(t, "no holds", empty, map[string]any{"holds": []any{}})
+		for i, id := range []string{"c", "a", "e", "b", "d"} {
+			user := ""
+			if i > 0 {
+				user = "user/" + id // several in a page
+			}
+			_, err := s.at(i).Hold(ctx, show, hold.TakeRequest{ID: id, User: user, Count: 2})
+			ok(t, err)
+		}
+		_, err := s.at(0).Confirm(ctx, hold.Change{Resource: show, ID: "b"})
+		ok(t, err)
+		_, err = s.at(1).Release(ctx, hold.Change{Resource: show, ID: "e"})
+		ok(t, err)
+
+		all, cursor := list(200, show+"/holds")
+		equal(t, "one page", fmt.Sprint(all, cursor), fmt.Sprint([]string{"a", "b", "c", "d", "e"}, ""))
+		var pages [][]string
+		for next := ""; ; {
+			page, cursor := list(200, show+"/holds?limit=2&cursor="+next)
+			if pages, next = append(pages, page), cursor; next == "" {
+				break
+			}
+		}
+		equal(t, "pages", pages, [][]string{{"a", "b"}, {"c", "d"}, {"e"}})
+		held, cursor := list(200, show+"/holds?state=held&limit=2")
+		equal(t, "held ones among the first two", held, []string{"a"})
+		held, cursor = list(200, show+"/holds?state=held&limit=2&cursor="+cursor)
+		equal(t, "held ones among the next two", held, []string{"c", "d"})
+		held, cursor = list(200, show+"/holds?state=held&limit=2&cursor="+cursor)
+		equal(t, "no held ones are left", fmt.Sprint(held, cursor), "[]")
+		sold, _ := list(200, show+"/holds?state=sold")
+		equal(t, "sales", sold, []string{"b"})
+		for _, query := range []string{"limit=1001", "limit=0x", "cursor=a/b", "state=free", "page=2"} {
+			list(400, show+"/holds?"+query)
+		}
+		list(404, "nowhere/holds")
+	})
+}
+
+// TestListLongHolds: a page of long records ends before its limit.
+func TestListLongHolds(t *testing.T) {
+	over(t, hold.Options{}, func(s *setup) {
+		t, ctx, want := s.t, s.t.Context(), 90
+		s.put(hold.Resource{Seats: seats("*"), Capacity: hold.MaxCapacity})
+		for i := range want {
+			names := make([]string, hold.MaxSeats)
+			for k := range names {
+				names[k] = fmt.Sprintf("%0*d", hold.MaxSeatName, i*hold.MaxSeats+k)
+			}
+			_, err := s.at(i).Sell(ctx, show, hold.TakeRequest{ID: fmt.Sprint(i), Seats: names})
+			ok(t, err)
+		}
+		first, err := s.at(0).ListHolds(ctx, show, hold.HoldQuery{Limit: kit.MaxPage})
+		ok(t, err)
+		rest, err := s.at(1).ListHolds(ctx, show, hold.HoldQuery{Limit: kit.MaxPage, Cursor: first.Cursor})
+		ok(t, err)
+		if n := len(first.Holds); n < want/2 || n == want || rest.Cursor != "" || n+len(rest.Holds) != want {
+			t.Errorf("pages of %d and %d holds, and the cursor %q", n, len(rest.Holds), rest.Cursor)
+		}
+	})
+}

@@ -110,6 +110,7 @@ export const kit: Calls<Kit> = {
   ],
   resource: [["resource"]],
   deleteResource: [["resource"], ["resource", { ifMatch: 1 }]],
+  holds: [["resource", { state: "held", cursor: "x", limit: 1 }], ["resource"]],
   hold: [
     ["resource", { id: "x", key: "x", user: "x", seats: ["x"], count: 1, hold_ms: 1, durable: true }],
     ["resource", {}],

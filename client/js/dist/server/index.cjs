@@ -296,6 +296,13 @@ var Kit = class {
     return this.backend.call("DELETE", path`/v1/holds/${resource}`, { headers: headersOf(condition) });
   }
   /**
+   * Lists the holds and sales of a resource, in the order of their ids. Those that ended lately are
+   * among them. With `state`, a page may have fewer items than `limit`, also none, and a cursor.
+   */
+  holds(resource, query = {}) {
+    return this.backend.call("GET", path`/v1/holds/${resource}/holds`, { query });
+  }
+  /**
    * Holds all of the places, or none. A repeated call with the same `id`, or with the same `key` of
    * the user, returns the same hold.
    */

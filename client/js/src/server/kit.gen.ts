@@ -215,6 +215,17 @@ export class Kit {
   }
 
   /**
+   * Lists the holds and sales of a resource, in the order of their ids. Those that ended lately are
+   * among them. With `state`, a page may have fewer items than `limit`, also none, and a cursor.
+   */
+  holds(
+    resource: string,
+    query: { state?: "held" | "sold" | "released" | "expired"; cursor?: string; limit?: number } = {},
+  ): Promise<{ holds: Hold[]; cursor?: string }> {
+    return this.backend.call("GET", path`/v1/holds/${resource}/holds`, { query });
+  }
+
+  /**
    * Holds all of the places, or none. A repeated call with the same `id`, or with the same `key` of
    * the user, returns the same hold.
    */
