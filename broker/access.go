@@ -50,10 +50,8 @@ func (a *access) replace(o AccessOptions) error {
 }
 
 // reserve adds the namespaces of extensions to those of the options.
-func (a *access) reserve(kinds []ChannelKind) error {
-	for _, k := range kinds {
-		a.reserved = append(a.reserved, k.Rule)
-	}
+func (a *access) reserve(rules []namespace.Rule) error {
+	a.reserved = rules
 	namespaces, err := a.namespaces.Load().With(a.reserved)
 	if err != nil {
 		return fmt.Errorf("namespaces: %w", err)
@@ -100,6 +98,17 @@ func (a *access) describeKey(authorization string) api.Key {
 		key.ID = string(id[:])
 	}
 	return key
+}
+
+// checkToken returns an error if clients could not connect with the token. Without token keys every
+// token is good.
+func (a *access) checkToken(token string) error {
+	tokens := a.tokens.Load()
+	if tokens.Open() {
+		return nil
+	}
+	_, err := tokens.Verify(token)
+	return err
 }
 
 // rights implements api.Options.Rights.

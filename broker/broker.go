@@ -6,8 +6,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/auth"
+	"switchboard/broker/cluster"
 	"switchboard/broker/delivery"
 	"switchboard/broker/dialect/native"
+	"switchboard/broker/extension"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/member"
@@ -33,6 +35,7 @@ type Broker struct {
 	listeners listeners      // the ports
 	ackRate   *limit.Keyed   // acknowledgements over HTTP, by address
 	links     *peer.Links    // to the other servers; nil without a shared store
+	cluster   *cluster.Cluster
 
 	native      *native.Dialect
 	pool        *work.Pool // runs store calls
@@ -43,11 +46,10 @@ type Broker struct {
 	pusher      *delivery.Pusher
 	states      *snapshot.Snapshots // of channels
 	presence    *presence.Presence
-	online      onlineUsers
 	selfTest    *selfTest
 	metrics     *metrics
 
-	extensions    []Extension
+	extensions    *extension.Set
 	clientWatches clientWatches
 
 	draining atomic.Bool
@@ -83,11 +85,12 @@ func New(opts Options) (*Broker, error) {
 	if opts.Store.Shared {
 		b.links = b.newLinks()
 	}
+	b.cluster = b.newCluster()
 	b.hub = b.newHub(loops)
 	b.pusher = b.newPusher()
 	b.states = b.newSnapshots()
 	b.presence = b.newPresence(loops)
-	if err := b.newExtensions(); err != nil {
+	if b.extensions, err = b.newExtensions(); err != nil {
 		return nil, err
 	}
 	b.sessions = b.newSessions(loops)

@@ -56,3 +56,13 @@ func (h httpErrors) Write(line []byte) (int, error) {
 }
 
 func (b *Broker) httpErrorLog() *log.Logger { return log.New(httpErrors{b.opts.Logger}, "", 0) }
+
+// certificateEnds returns when the first certificate of the ports ends, ms since 1970, or 0.
+func (b *Broker) certificateEnds() (first int64) {
+	for _, files := range b.certificates() {
+		if ends := files.NotAfter(); !ends.IsZero() && (first == 0 || ends.UnixMilli() < first) {
+			first = ends.UnixMilli()
+		}
+	}
+	return first
+}

@@ -14,6 +14,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/api"
+	"switchboard/broker/extension"
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
 	"switchboard/internal/await"
@@ -23,11 +24,11 @@ import (
 )
 
 // club is an extension whose channels only members may use. A member has the field m/<user>.
-type club struct{ *broker.Host }
+type club struct{ *extension.Host }
 
-func newClub(h *broker.Host) (broker.Extension, error) {
+func newClub(h *extension.Host) (extension.Extension, error) {
 	c := club{h}
-	return broker.Extension{
+	return extension.Extension{
 		Name:    "club",
 		Methods: map[string]session.Method{"club.join": c.join, "club.found": c.found},
 		Calls: []api.Call{
@@ -35,7 +36,7 @@ func newClub(h *broker.Host) (broker.Extension, error) {
 			{Pattern: "DELETE /v1/clubs/{club}/members/{user}", Scope: api.ScopePush, Handle: c.dismiss},
 			{Pattern: "GET /v1/clubs/{club}", Public: true, Handle: c.members},
 		},
-		Channels: []broker.ChannelKind{{
+		Channels: []extension.ChannelKind{{
 			Rule: namespace.Rule{
 				Name: "club:*", Subscribe: namespace.Users, State: namespace.Users, History: namespace.Users, Publish: namespace.Users,
 				Needs: "m/{user}", Fields: []namespace.FieldRule{{Pattern: "g/*", Write: namespace.Users}},
@@ -59,7 +60,7 @@ func (c club) admit(r *http.Request) (any, error) {
 		return nil, err
 	}
 	u := &state.Update{Ops: []state.Op{{Field: "m/" + user, Kind: state.Set, Value: []byte("true")}}, Writer: state.BackendHolder}
-	done, err := c.Change(r.Context(), "club:"+r.PathValue("club"), u, broker.ChangeOptions{})
+	done, err := c.Change(r.Context(), "club:"+r.PathValue("club"), u, extension.ChangeOptions{})
 	return map[string]int64{"id": done.ID}, err
 }
 
@@ -76,7 +77,7 @@ func (c club) join(ctx context.Context, by session.Caller, data json.RawMessage)
 		_, err := c.Change(ctx, channel, &state.Update{
 			Ops:    []state.Op{{Field: "m/" + by.User, Kind: state.Set, Value: []byte("true"), Own: state.Own}},
 			Writer: state.UserHolder(by.User), Client: conn.Client, Generation: conn.Generation, Server: conn.Server,
-		}, broker.ChangeOptions{})
+		}, extension.ChangeOptions{})
 		return err
 	})
 }
@@ -86,13 +87,13 @@ func (c club) found(ctx context.Context, _ session.Caller, data json.RawMessage)
 	_, err := c.Change(ctx, "club:"+string(bytes.Trim(data, `"`)), &state.Update{
 		Ops: []state.Op{{Field: "m/founder", Kind: state.Set, Value: []byte("1")}}, If: []state.Condition{{Field: "m/founder", Kind: state.IsAbsent}},
 		Writer: state.BackendHolder,
-	}, broker.ChangeOptions{})
+	}, extension.ChangeOptions{})
 	return nil, err
 }
 
 func (c club) dismiss(r *http.Request) (any, error) {
 	u := &state.Update{Ops: []state.Op{{Field: "m/" + r.PathValue("user"), Kind: state.Delete}}, Writer: state.BackendHolder}
-	done, err := c.Change(r.Context(), "club:"+r.PathValue("club"), u, broker.ChangeOptions{})
+	done, err := c.Change(r.Context(), "club:"+r.PathValue("club"), u, extension.ChangeOptions{})
 	return map[string]int64{"id": done.ID}, err
 }
 
@@ -128,16 +129,16 @@ func TestExtension(t *testing.T) {
 }
 
 func withClub(o *broker.Options) {
-	o.Extensions = []func(*broker.Host) (broker.Extension, error){newClub, hostOf(o)}
+	o.Extensions = []func(*extension.Host) (extension.Extension, error){newClub, hostOf(o)}
 }
 
 // hosts are the hosts of the brokers that a test has made.
-var hosts = map[string]*broker.Host{}
+var hosts = map[string]*extension.Host{}
 
-func hostOf(o *broker.Options) func(*broker.Host) (broker.Extension, error) {
-	return func(h *broker.Host) (broker.Extension, error) {
+func hostOf(o *broker.Options) func(*extension.Host) (extension.Extension, error) {
+	return func(h *extension.Host) (extension.Extension, error) {
 		hosts[o.Name] = h
-		return broker.Extension{Name: "host"}, nil
+		return extension.Extension{Name: "host"}, nil
 	}
 }
 
@@ -289,15 +290,15 @@ func TestPublicCall(t *testing.T) {
 func TestExtensionErrors(t *testing.T) {
 	bad := errors.New("the disk is full")
 	for want, o := range map[string]broker.Options{
-		"the disk is full": {Extensions: []func(*broker.Host) (broker.Extension, error){
-			func(*broker.Host) (broker.Extension, error) { return broker.Extension{}, bad },
+		"the disk is full": {Extensions: []func(*extension.Host) (extension.Extension, error){
+			func(*extension.Host) (extension.Extension, error) { return extension.Extension{}, bad },
 		}},
 		"club:* and club:* match the same channels": {
 			Access:     broker.AccessOptions{Namespaces: rules(t, namespace.Rule{Name: "club:*"})},
-			Extensions: []func(*broker.Host) (broker.Extension, error){newClub},
+			Extensions: []func(*extension.Host) (extension.Extension, error){newClub},
 		},
 		"club: club has the method club.": {
-			Extensions: []func(*broker.Host) (broker.Extension, error){newClub, newClub},
+			Extensions: []func(*extension.Host) (extension.Extension, error){newClub, newClub},
 		},
 	} {
 		s := memoryStore(queue.Options{})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/broker/cluster"
 	"switchboard/broker/member"
 	"switchboard/registry"
 )
@@ -22,13 +23,15 @@ func (b *Broker) newMember() *member.Member {
 	})
 }
 
-// attachParts gives the member the parts that it informs and binds again.
+// attachParts gives the parts to those that were made before them.
 func (b *Broker) attachParts() {
 	parts := member.Parts{Hub: b.hub, Sessions: b.sessions, Presence: b.presence, Pusher: b.pusher}
 	if b.links != nil {
 		parts.Links = b.links
 	}
 	b.member.Attach(parts)
+	b.cluster.Attach(cluster.Parts{Sessions: b.sessions, Hub: b.hub, ClientCall: b.extensions.ClientCall})
+	b.extensions.Stored = b.sessions.Stored
 }
 
 // describe returns this server's entry for the registry.
@@ -53,8 +56,5 @@ func (b *Broker) ID() string { return b.member.ID() }
 // Servers returns the servers that had a lease at the last beat, by id, without their numbers.
 func (b *Broker) Servers() []registry.Server { return b.member.Servers() }
 
-// ServerNumbers implements api.Cluster.
-func (b *Broker) ServerNumbers(ctx context.Context) []registry.Server { return b.member.Numbers(ctx) }
-
-// Live implements api.Cluster: it reports whether a server had a lease at the last beat.
+// Live reports whether a server had a lease at the last beat.
 func (b *Broker) Live(server string) bool { return b.member.IsLive(server) }

@@ -15,6 +15,7 @@ import (
 	"switchboard/broker/api"
 	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
+	"switchboard/broker/extension"
 	"switchboard/broker/fields"
 	"switchboard/broker/health"
 	"switchboard/broker/hook"
@@ -41,7 +42,7 @@ type Options struct {
 	Runtime  RuntimeOptions
 
 	// Extensions make the systems that stand on the broker. Zero means none.
-	Extensions []func(*Host) (Extension, error)
+	Extensions []func(*extension.Host) (extension.Extension, error)
 
 	// Console serves the pages of the console, below /console/ on the HTTP port. Zero means none.
 	Console http.Handler

@@ -34,7 +34,7 @@ func (b *Broker) logOrigin(origin string) {
 func (b *Broker) refuseOtherOrigins(h http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.AddInsecureBypassPattern("POST /sse")
-	for _, c := range b.calls() {
+	for _, c := range b.extensions.Calls() {
 		if c.Public {
 			protection.AddInsecureBypassPattern(c.Pattern)
 		}

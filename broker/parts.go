@@ -9,9 +9,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker/auth"
+	"switchboard/broker/cluster"
 	"switchboard/broker/delivery"
 	"switchboard/broker/dialect"
 	"switchboard/broker/dialect/sse"
+	"switchboard/broker/extension"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
@@ -70,7 +72,7 @@ func (b *Broker) proxyHeaders(networks []netip.Prefix) transport.ProxyHeaders {
 func (b *Broker) newLinks() *peer.Links {
 	o := b.opts
 	secret, _ := auth.NewPeerSecret(o.Links.Secret) // Validate has checked it
-	links := peer.New(peer.Options{
+	return peer.New(peer.Options{
 		TLS: b.linkTLS(), Self: b.ID, Secret: secret,
 		Dial: o.Links.Dial, LastActive: b.lastActive,
 		Handle: b.member.Hint, Fault: peer.Fault(o.Links.HintFault), Logger: o.Logger,
@@ -79,8 +81,28 @@ func (b *Broker) newLinks() *peer.Links {
 			Sent: b.metrics.hint("sent"), Missed: b.metrics.hint("missed"), Received: b.metrics.hint("received"),
 		},
 	})
-	b.handleCalls(links)
-	return links
+}
+
+func (b *Broker) newCluster() *cluster.Cluster {
+	o := b.opts
+	return cluster.New(cluster.Options{
+		Member: b.member, Links: b.links, Registry: o.Store.Registry, Queue: o.Store.Queue, Tokens: !o.Access.Tokens.Open(),
+		Beat: o.Timing.Beat, Stats: b.stats, Janitors: o.Store.Janitors, Memory: o.Store.Memory, Webhooks: o.Store.Webhooks,
+	})
+}
+
+// newExtensions makes the extensions of the options. No namespace of the options may have their
+// channels.
+func (b *Broker) newExtensions() (*extension.Set, error) {
+	o := b.opts
+	set, err := extension.New(extension.HostOptions{
+		Pusher: b.pusher, Queue: o.Store.Queue, Registry: o.Store.Registry, Cluster: b.cluster, ServerID: b.ID,
+		CheckToken: b.access.checkToken, Address: b.addressOf, Logger: b.log,
+	}, o.Extensions, o.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return set, b.access.reserve(set.Rules())
 }
 
 func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
@@ -125,7 +147,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		ServerID: b.ID, Publish: b.publish, StepStates: b.pusher.StepStates, Snapshots: b.states, Presence: b.presence,
 		Master: o.Store.Master,
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
-		Hooks:  b.hooks.forSessions(), Authorizer: b.authorizer(), Methods: b.methods(), MethodPool: b.methodPool,
+		Hooks:  b.hooks.forSessions(), Authorizer: b.extensions.Authorizer(), Methods: b.extensions.Methods(), MethodPool: b.methodPool,
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},
 		Limits: session.Limits{
 			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels, UserStored: o.Limits.UserStored,

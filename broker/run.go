@@ -124,7 +124,7 @@ func (b *Broker) startParts(ctx context.Context, parts *errgroup.Group, servers 
 	parts.Go(func() error { return b.fetchTokenKeys(ctx) })
 	parts.Go(func() error { return b.member.Run(ctx) })
 	parts.Go(func() error { return b.tickLoop(ctx) })
-	parts.Go(func() error { return b.runExtensions(ctx) })
+	parts.Go(func() error { return b.extensions.Run(ctx) })
 }
 
 // shutdown drains the clients, unbinds them and ends the calls under way, while the parts still

@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,37 +11,14 @@ import (
 	"switchboard/internal/latency"
 )
 
-// Stats implements api.Cluster: it returns the numbers of all live servers. partial means that a
-// server did not answer; it is missing then.
-func (b *Broker) Stats(ctx context.Context) (list []api.Stats, partial bool) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	list = []api.Stats{b.stats()}
-	servers := b.otherServers()
-	answers := askServers[api.Stats](ctx, b, servers, callStats, nil)
-	for _, s := range servers {
-		if stats, found := answers[s.ID]; found {
-			list = append(list, stats)
-		}
-	}
-	return list, len(answers) < len(servers)
-}
-
 // self implements api.Options.Self.
 func (b *Broker) self() api.Self {
-	s := api.Self{
+	return api.Self{
 		Server: b.ID(), Version: b.opts.Version, StartedAt: b.member.Started().UnixMilli(),
 		Webhooks: b.opts.Store.Webhooks != nil,
-		Open:     b.opts.Access.Keys.Open(), Tokens: !b.opts.Access.Tokens.Open(), Redis: b.opts.Store.Shared, Kit: []string{},
+		Open:     b.opts.Access.Keys.Open(), Tokens: !b.opts.Access.Tokens.Open(), Redis: b.opts.Store.Shared, Kit: b.extensions.Names(),
 	}
-	for _, e := range b.extensions {
-		s.Kit = append(s.Kit, e.Name)
-	}
-	return s
 }
-
-// statsCall handles callStats.
-func (b *Broker) statsCall(context.Context, json.RawMessage) (any, error) { return b.stats(), nil }
 
 // stats returns the numbers of this server.
 func (b *Broker) stats() api.Stats {

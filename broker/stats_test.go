@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/await"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -30,8 +31,8 @@ func TestSelf(t *testing.T) {
 
 	closed := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 		o.Access.Keys = keys(t, "the-key-of-the-console read console", "the-key-of-a-backend push", "the-key-of-an-operator")
-		o.Extensions = []func(*broker.Host) (broker.Extension, error){
-			func(*broker.Host) (broker.Extension, error) { return broker.Extension{Name: "rooms"}, nil },
+		o.Extensions = []func(*extension.Host) (extension.Extension, error){
+			func(*extension.Host) (extension.Extension, error) { return extension.Extension{Name: "rooms"}, nil },
 		}
 	})
 	for key, want := range map[string]string{

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
 	"switchboard/registry"
@@ -19,8 +20,8 @@ import (
 // withEcho adds an extension whose client call returns the user.
 func withEcho(o *broker.Options) {
 	withClub(o)
-	o.Extensions = append(o.Extensions, func(*broker.Host) (broker.Extension, error) {
-		return broker.Extension{Name: "echo", ClientCalls: map[string]session.Method{
+	o.Extensions = append(o.Extensions, func(*extension.Host) (extension.Extension, error) {
+		return extension.Extension{Name: "echo", ClientCalls: map[string]session.Method{
 			"echo": func(_ context.Context, by session.Caller, _ json.RawMessage) (any, error) { return by.User, nil },
 		}}, nil
 	})
@@ -28,38 +29,38 @@ func withEcho(o *broker.Options) {
 
 // TestUnseenServer calls a server that has joined after the only beat of the caller.
 func TestUnseenServer(t *testing.T) {
-	for name, call := range map[string]func(t *testing.T, old *broker.Host, i instance, server string, c *testClient){
-		"unsubscribe": func(t *testing.T, old *broker.Host, _ instance, _ string, c *testClient) {
+	for name, call := range map[string]func(t *testing.T, old *extension.Host, i instance, server string, c *testClient){
+		"unsubscribe": func(t *testing.T, old *extension.Host, _ instance, _ string, c *testClient) {
 			if err := old.Unsubscribe(t.Context(), "amy", "club:chess", wire.Errorf(wire.Forbidden, "the club is closed")); err != nil {
 				t.Fatal(err)
 			}
 			c.expect(object{"type": "unsubscribed", "channel": "club:chess", "code": "forbidden"})
 		},
-		"disconnect": func(t *testing.T, old *broker.Host, _ instance, _ string, c *testClient) {
+		"disconnect": func(t *testing.T, old *extension.Host, _ instance, _ string, c *testClient) {
 			if err := old.Disconnect(t.Context(), "amy"); err != nil {
 				t.Fatal(err)
 			}
 			c.untilClosed()
 		},
-		"disconnect a client": func(t *testing.T, old *broker.Host, _ instance, _ string, c *testClient) {
+		"disconnect a client": func(t *testing.T, old *extension.Host, _ instance, _ string, c *testClient) {
 			if err := old.DisconnectClient(t.Context(), "amy/phone"); err != nil {
 				t.Fatal(err)
 			}
 			c.untilClosed()
 		},
-		"call as a client": func(t *testing.T, old *broker.Host, _ instance, server string, _ *testClient) {
+		"call as a client": func(t *testing.T, old *extension.Host, _ instance, server string, _ *testClient) {
 			var user string
 			if err := old.CallAs(t.Context(), server, "amy/phone", "echo", nil, &user); err != nil || user != "amy" {
 				t.Errorf("the call as amy returned %q, %v", user, err)
 			}
 		},
-		"disconnect over HTTP": func(t *testing.T, _ *broker.Host, i instance, _ string, c *testClient) {
+		"disconnect over HTTP": func(t *testing.T, _ *extension.Host, i instance, _ string, c *testClient) {
 			if status, body := i.call(t, "POST", "/v1/users/amy/disconnect", ""); status != http.StatusOK || body["disconnected"] != json.Number("1") {
 				t.Errorf("%d %v", status, body)
 			}
 			c.untilClosed()
 		},
-		"describe over HTTP": func(t *testing.T, _ *broker.Host, i instance, _ string, _ *testClient) {
+		"describe over HTTP": func(t *testing.T, _ *extension.Host, i instance, _ string, _ *testClient) {
 			if status, body := i.call(t, "GET", "/v1/clients/amy%2Fphone", ""); status != http.StatusOK || body["online"] != true {
 				t.Errorf("%d %v", status, body)
 			}

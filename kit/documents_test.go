@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/await"
 	"switchboard/janitor/task"
 	"switchboard/kit"
@@ -29,7 +30,7 @@ type documents struct {
 	create    func(ctx context.Context, name string) (id string, err error)
 	change    func(ctx context.Context, id string) error // changes the document, and maybe its card
 	round     func(ctx context.Context) error
-	extension broker.Extension
+	extension extension.Extension
 }
 
 // kind is a kind of documents, which has the rules of this suite.
@@ -39,7 +40,7 @@ type kind struct {
 	// always means that each document is always on the due list, also after a failover to an earlier
 	// moment of the lists.
 	always bool
-	open   func(h *broker.Host, s kittest.Store, lists index.Index) (documents, error)
+	open   func(h *extension.Host, s kittest.Store, lists index.Index) (documents, error)
 	checks func(s kittest.Store, o kit.CheckOptions) []task.Check
 	rounds func(s kittest.Store, o kit.CheckOptions) []task.Round // of a janitor
 }
@@ -71,7 +72,7 @@ func kinds() []kind {
 	}
 }
 
-func openRooms(h *broker.Host, _ kittest.Store, lists index.Index) (documents, error) {
+func openRooms(h *extension.Host, _ kittest.Store, lists index.Index) (documents, error) {
 	r, err := room.New(h, room.Options{Modes: map[string]room.Mode{"duel": {}}, Index: lists})
 	if err != nil {
 		return documents{}, err
@@ -88,7 +89,7 @@ func openRooms(h *broker.Host, _ kittest.Store, lists index.Index) (documents, e
 	}, nil
 }
 
-func openHolds(h *broker.Host, _ kittest.Store, lists index.Index) (documents, error) {
+func openHolds(h *extension.Host, _ kittest.Store, lists index.Index) (documents, error) {
 	holds, err := hold.New(h, hold.Options{Index: lists})
 	if err != nil {
 		return documents{}, err
@@ -105,7 +106,7 @@ func openHolds(h *broker.Host, _ kittest.Store, lists index.Index) (documents, e
 	}, nil
 }
 
-func openBoards(h *broker.Host, s kittest.Store, lists index.Index) (documents, error) {
+func openBoards(h *extension.Host, s kittest.Store, lists index.Index) (documents, error) {
 	b, err := board.NewBoards(h, board.Options{
 		Boards: map[string]board.Board{"*": {}}, Store: board.NewRedis(s.Pipe, s.Prefix), Index: lists,
 	})
@@ -128,7 +129,7 @@ func boardStores(s kittest.Store, o kit.CheckOptions) board.CheckOptions {
 	return board.CheckOptions{Store: board.NewRedis(s.Pipe, s.Prefix), States: o.States, Index: o.Index}
 }
 
-func openAccounts(h *broker.Host, _ kittest.Store, lists index.Index) (documents, error) {
+func openAccounts(h *extension.Host, _ kittest.Store, lists index.Index) (documents, error) {
 	a, err := account.New(h, account.Options{
 		SigningKey: []byte("the signing key of the tests has 40 bytes"), Iterations: 4096, RegisterRate: 1000, AddressRate: 1000, Index: lists,
 	})
@@ -147,7 +148,7 @@ func openAccounts(h *broker.Host, _ kittest.Store, lists index.Index) (documents
 	}, nil
 }
 
-func openAvatars(h *broker.Host, _ kittest.Store, lists index.Index) (documents, error) {
+func openAvatars(h *extension.Host, _ kittest.Store, lists index.Index) (documents, error) {
 	d, s, err := newScenes(h, lists, index.NewMemory())
 	d.create = func(ctx context.Context, name string) (string, error) {
 		_, err := s.CreateAvatar(ctx, scene.NewAvatar{ID: name, User: "amy", Name: name})
@@ -160,7 +161,7 @@ func openAvatars(h *broker.Host, _ kittest.Store, lists index.Index) (documents,
 	return d, err
 }
 
-func openScenes(h *broker.Host, _ kittest.Store, lists index.Index) (documents, error) {
+func openScenes(h *extension.Host, _ kittest.Store, lists index.Index) (documents, error) {
 	d, s, err := newScenes(h, index.NewMemory(), lists)
 	d.create = func(ctx context.Context, name string) (string, error) {
 		_, err := s.CreateScene(ctx, scene.NewScene{ID: name, World: "earth", Name: name})
@@ -174,7 +175,7 @@ func openScenes(h *broker.Host, _ kittest.Store, lists index.Index) (documents, 
 	return d, err
 }
 
-func newScenes(h *broker.Host, avatars, scenes index.Index) (d documents, s *scene.Scenes, err error) {
+func newScenes(h *extension.Host, avatars, scenes index.Index) (d documents, s *scene.Scenes, err error) {
 	if s, err = scene.New(h, scene.Options{Avatars: avatars, Scenes: scenes}); err != nil {
 		return d, nil, err
 	}
@@ -303,12 +304,12 @@ func open(t *testing.T, k kind, s kittest.Store) *suite {
 	d.lists.Index = d.lists.fresh()
 	in := s
 	in.Queue = stoppingQueue{s.Queue, d.process}
-	in.Start(t, kittest.With(func(h *broker.Host) (_ broker.Extension, err error) {
+	in.Start(t, kittest.With(func(h *extension.Host) (_ extension.Extension, err error) {
 		if d.stopping, err = k.open(h, s, stoppingIndex{d.lists, d.process}); err != nil {
-			return broker.Extension{}, err
+			return extension.Extension{}, err
 		}
 		if d.other, err = k.open(h, s, d.lists); err != nil {
-			return broker.Extension{}, err
+			return extension.Extension{}, err
 		}
 		e := d.other.extension
 		e.Run = nil // the test makes the rounds

@@ -13,7 +13,7 @@ import (
 	"switchboard/queue"
 )
 
-// StateReader reads the states of channels. *broker.Host and the queues implement it.
+// StateReader reads the states of channels. *extension.Host and the queues implement it.
 type StateReader interface {
 	// ReadStates returns an outcome for each read, in one round trip.
 	ReadStates(ctx context.Context, reads []queue.StateRead) []queue.Outcome[queue.StatePage]

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/leader"
 	"switchboard/internal/redispipe"
 	"switchboard/kit/account"
@@ -25,27 +26,27 @@ func addKit(o *broker.Options, pipe *redispipe.Pipe) (run func(context.Context) 
 	rounds, budgets := leader.New(pipe, "ix_r_", zerolog.Nop()), budget.NewRedis(pipe, "")
 	list := func(name string) index.Index { return index.NewRedis(pipe, "", name) }
 	o.Extensions = append(o.Extensions,
-		extension(room.New, room.Options{Index: list("rooms"), Budget: budgets, Rounds: rounds.Add("rooms")}),
-		extension(hold.New, hold.Options{Index: list("holds"), Rounds: rounds.Add("holds")}),
-		extension(board.NewBoards, board.Options{
+		makeExtension(room.New, room.Options{Index: list("rooms"), Budget: budgets, Rounds: rounds.Add("rooms")}),
+		makeExtension(hold.New, hold.Options{Index: list("holds"), Rounds: rounds.Add("holds")}),
+		makeExtension(board.NewBoards, board.Options{
 			Store: board.NewRedis(pipe, ""), Index: list("boards"), Budget: budgets, Rounds: rounds.Add("boards"),
 		}),
-		extension(account.New, account.Options{
+		makeExtension(account.New, account.Options{
 			SigningKey: []byte(strings.Repeat("k", 32)), Index: list("accounts"), Rounds: rounds.Add("accounts"),
 		}),
-		extension(scene.New, scene.Options{Avatars: list("avatars"), Scenes: list("scenes"), Budget: budgets, Rounds: rounds.Add("scenes")}),
+		makeExtension(scene.New, scene.Options{Avatars: list("avatars"), Scenes: list("scenes"), Budget: budgets, Rounds: rounds.Add("scenes")}),
 	)
 	return rounds.Run
 }
 
 // extension returns an element of broker.Options.Extensions.
-func extension[S interface{ Extension() broker.Extension }, O any](
-	create func(*broker.Host, O) (S, error), o O,
-) func(*broker.Host) (broker.Extension, error) {
-	return func(host *broker.Host) (broker.Extension, error) {
+func makeExtension[S interface{ Extension() extension.Extension }, O any](
+	create func(*extension.Host, O) (S, error), o O,
+) func(*extension.Host) (extension.Extension, error) {
+	return func(host *extension.Host) (extension.Extension, error) {
 		s, err := create(host, o)
 		if err != nil {
-			return broker.Extension{}, fmt.Errorf("kit: %w", err)
+			return extension.Extension{}, fmt.Errorf("kit: %w", err)
 		}
 		return s.Extension(), nil
 	}

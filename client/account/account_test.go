@@ -9,6 +9,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/auth"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	"switchboard/client/account"
 	"switchboard/internal/await"
@@ -26,15 +27,15 @@ func start(t *testing.T, s kittest.Store) *kittest.Broker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	extension := kittest.With(func(h *broker.Host) (broker.Extension, error) {
+	makeExtension := kittest.With(func(h *extension.Host) (extension.Extension, error) {
 		a, err := kit.New(h, kit.Options{SigningKey: key, Iterations: 4096, Guests: true, TokenLife: 2 * time.Second})
 		if err != nil {
-			return broker.Extension{}, err
+			return extension.Extension{}, err
 		}
 		return a.Extension(), nil
 	})
 	return s.Start(t, func(o *broker.Options) {
-		extension(o)
+		makeExtension(o)
 		o.Access.Tokens = tokens
 	})
 }

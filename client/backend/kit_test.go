@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	"switchboard/client/account"
 	"switchboard/client/backend"
@@ -23,15 +24,15 @@ import (
 )
 
 // system is a system of the kit.
-type system interface{ Extension() broker.Extension }
+type system interface{ Extension() extension.Extension }
 
 // extension switches a system on.
-func extension[S system, O any](create func(*broker.Host, O) (S, error), o O) func(*broker.Options) {
+func makeExtension[S system, O any](create func(*extension.Host, O) (S, error), o O) func(*broker.Options) {
 	return func(options *broker.Options) {
-		options.Extensions = append(options.Extensions, func(host *broker.Host) (broker.Extension, error) {
+		options.Extensions = append(options.Extensions, func(host *extension.Host) (extension.Extension, error) {
 			s, err := create(host, o)
 			if err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			return s.Extension(), nil
 		})
@@ -58,7 +59,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 }
 
 func TestRooms(t *testing.T) {
-	sb, address := start(t, extension(kitroom.New, kitroom.Options{Index: index.NewMemory()}))
+	sb, address := start(t, makeExtension(kitroom.New, kitroom.Options{Index: index.NewMemory()}))
 	ctx, rooms := t.Context(), backend.Rooms{Client: sb}
 	arena := backend.NewRoom{CreateOptions: room.CreateOptions{ID: "7", Mode: "default", Name: "Arena", Capacity: 3}, Owner: "amy"}
 	made := must(rooms.Create(ctx, arena))(t)
@@ -115,7 +116,7 @@ func TestRooms(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
-	sb, _ := start(t, extension(kithold.New, kithold.Options{Index: index.NewMemory()}))
+	sb, _ := start(t, makeExtension(kithold.New, kithold.Options{Index: index.NewMemory()}))
 	ctx, holds := t.Context(), backend.Holds{Client: sb}
 	r := must(holds.Put(ctx, "play", backend.ResourceSettings{Seats: []string{"A1..A4"}}, 0))(t)
 	if r.Free != 4 || r.Version == 0 {
@@ -160,7 +161,7 @@ func TestHolds(t *testing.T) {
 }
 
 func TestBoards(t *testing.T) {
-	sb, _ := start(t, extension(kitboard.NewBoards, kitboard.Options{Store: kitboard.NewMemory()}))
+	sb, _ := start(t, makeExtension(kitboard.NewBoards, kitboard.Options{Store: kitboard.NewMemory()}))
 	ctx, boards := t.Context(), backend.Boards{Client: sb}
 	for _, s := range []backend.Score{{Player: "amy", Score: 50}, {Player: "bob", Score: 60}, {Player: "amy", Score: 20, Mode: "add", Operation: "g1"}} {
 		must(boards.Submit(ctx, "arena", s))(t)
@@ -188,8 +189,8 @@ func TestBoards(t *testing.T) {
 
 func TestAccounts(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
-	sb, _ := start(t, extension(kitaccount.New, kitaccount.Options{SigningKey: key, Index: index.NewMemory()}),
-		extension(kitaccount.NewSessions, kitaccount.SessionOptions{}))
+	sb, _ := start(t, makeExtension(kitaccount.New, kitaccount.Options{SigningKey: key, Index: index.NewMemory()}),
+		makeExtension(kitaccount.NewSessions, kitaccount.SessionOptions{}))
 	ctx, accounts := t.Context(), backend.Accounts{Client: sb}
 	amy := must(accounts.Create(ctx, account.Registration{Name: "amy", Password: "correct horse"}))(t)
 	_, err := accounts.Create(ctx, account.Registration{Name: "amy", Password: "correct horse"})
@@ -244,7 +245,7 @@ func TestAccounts(t *testing.T) {
 }
 
 func TestScenes(t *testing.T) {
-	sb, _ := start(t, extension(kitscene.New, kitscene.Options{Avatars: index.NewMemory(), Scenes: index.NewMemory()}))
+	sb, _ := start(t, makeExtension(kitscene.New, kitscene.Options{Avatars: index.NewMemory(), Scenes: index.NewMemory()}))
 	ctx, scenes := t.Context(), backend.Scenes{Client: sb}
 	must(scenes.Create(ctx, backend.NewScene{World: "earth", Name: "town", ID: "town"}))(t)
 	_, err := scenes.Create(ctx, backend.NewScene{World: "earth", Name: "town"})

@@ -43,7 +43,7 @@ func goFile(n int, b block) string {
 	used := map[string]string{"context": "context", "http": "net/http", "client": imports["client"], "broker": imports["broker"], "time": "time"}
 	for _, m := range packageUse.FindAllStringSubmatch(b.code, -1) {
 		path := imports[m[1]]
-		if strings.Contains(b.code, "broker.Host") && kit[m[1]] != "" {
+		if strings.Contains(b.code, "extension.Host") && kit[m[1]] != "" {
 			path = kit[m[1]]
 		}
 		// A variable may have the name of a package, but then the block does not use the package.

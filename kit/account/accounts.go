@@ -6,8 +6,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"switchboard/broker"
 	"switchboard/broker/auth"
+	"switchboard/broker/extension"
 	"switchboard/kit"
 	"switchboard/kit/index"
 )
@@ -18,7 +18,7 @@ type Accounts struct {
 	opts      Options // with all values set
 	store     Store
 	index     index.Index
-	host      *broker.Host
+	host      *extension.Host
 	log       zerolog.Logger
 	passwords passwords
 	tokens    *auth.Tokens // verifies the tokens of issue
@@ -29,7 +29,7 @@ type Accounts struct {
 }
 
 // New returns the accounts of a broker.
-func New(host *broker.Host, o Options) (*Accounts, error) {
+func New(host *extension.Host, o Options) (*Accounts, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

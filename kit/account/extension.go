@@ -6,16 +6,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/broker/namespace"
 )
 
 // Extension returns accounts as a part of the broker.
-func (a *Accounts) Extension() broker.Extension {
-	return broker.Extension{
+func (a *Accounts) Extension() extension.Extension {
+	return extension.Extension{
 		Name: "accounts", Calls: slices.Concat(a.publicCalls(), a.backendCalls()), Run: a.Run,
 		Metrics: []prometheus.Collector{a.results, a.newCollector()},
-		Channels: []broker.ChannelKind{
+		Channels: []extension.ChannelKind{
 			closed(accountPrefix, namespace.KeepForever), closed(namePrefix, namespace.KeepForever),
 		},
 	}
@@ -25,8 +25,8 @@ func (a *Accounts) Extension() broker.Extension {
 const maxLogged = 1
 
 // closed returns channels that no client may use.
-func closed(prefix string, keep time.Duration) broker.ChannelKind {
-	return broker.ChannelKind{Rule: namespace.Rule{
+func closed(prefix string, keep time.Duration) extension.ChannelKind {
+	return extension.ChannelKind{Rule: namespace.Rule{
 		Name: prefix + "*", NoPresence: true, HistoryMessages: maxLogged, StateKeep: keep,
 	}}
 }

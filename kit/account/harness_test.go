@@ -8,6 +8,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/auth"
+	"switchboard/broker/extension"
 	"switchboard/internal/await"
 	"switchboard/internal/wire"
 	"switchboard/kit/kittest"
@@ -58,15 +59,15 @@ func startOne(t *testing.T, s kittest.Store, o Options, more ...func(*broker.Opt
 	if err != nil {
 		t.Fatal(err)
 	}
-	extension := kittest.With(func(h *broker.Host) (broker.Extension, error) {
+	makeExtension := kittest.With(func(h *extension.Host) (extension.Extension, error) {
 		var err error
 		if i.Accounts, err = New(h, o); err != nil {
-			return broker.Extension{}, err
+			return extension.Extension{}, err
 		}
 		return i.Accounts.Extension(), nil
 	})
 	i.Broker = s.Start(t, func(o *broker.Options) {
-		extension(o)
+		makeExtension(o)
 		for _, change := range more {
 			change(o)
 		}

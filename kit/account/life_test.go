@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/await"
 	"switchboard/internal/wire"
 	"switchboard/kit"
@@ -94,8 +94,8 @@ func TestForget(t *testing.T) {
 	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
 		var mu sync.Mutex // guards the fields below
 		failed, forgotten := false, map[string]bool{}
-		owner := kittest.With(func(*broker.Host) (broker.Extension, error) {
-			return broker.Extension{Name: "owner", Owned: []broker.Owned{{Kind: "things", Forget: func(_ context.Context, users []string) (int, error) {
+		owner := kittest.With(func(*extension.Host) (extension.Extension, error) {
+			return extension.Extension{Name: "owner", Owned: []extension.Owned{{Kind: "things", Forget: func(_ context.Context, users []string) (int, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if !failed {

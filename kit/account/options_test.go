@@ -9,6 +9,7 @@ import (
 
 	"switchboard/broker"
 	"switchboard/broker/auth"
+	"switchboard/broker/extension"
 	"switchboard/broker/limit"
 	"switchboard/internal/wire"
 	"switchboard/kit/kittest"
@@ -41,9 +42,9 @@ func TestOptionErrors(t *testing.T) {
 		_, err = broker.New(broker.Options{
 			Store:  broker.StoreOptions{Registry: members, Queue: queue.NewMemory(queue.Options{}, func(string) []string { return nil })},
 			Access: broker.AccessOptions{Tokens: tokens},
-			Extensions: []func(*broker.Host) (broker.Extension, error){func(h *broker.Host) (broker.Extension, error) {
+			Extensions: []func(*extension.Host) (extension.Extension, error){func(h *extension.Host) (extension.Extension, error) {
 				_, err := New(h, o)
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}},
 		})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -109,14 +110,14 @@ func TestAddressBehindProxy(t *testing.T) {
 	networks := ok[[]netip.Prefix](t)(limit.Networks([]string{"127.0.0.1"}))
 	var accounts *Accounts
 	tokens, _ := auth.NewTokens(auth.Options{HS256: [][]byte{signingKey}})
-	extension := kittest.With(func(h *broker.Host) (_ broker.Extension, err error) {
+	makeExtension := kittest.With(func(h *extension.Host) (_ extension.Extension, err error) {
 		if accounts, err = New(h, options()); err != nil {
-			return broker.Extension{}, err
+			return extension.Extension{}, err
 		}
 		return accounts.Extension(), nil
 	})
 	b := kittest.NewMemory().Start(t, func(o *broker.Options) {
-		extension(o)
+		makeExtension(o)
 		o.Access.Tokens, o.Limits.Proxies = tokens, networks
 		o.Access.Origins.Patterns = []string{"https://app.example.com"}
 	})

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/broker/namespace"
 	"switchboard/internal/payload"
 	"switchboard/internal/state"
@@ -46,7 +46,7 @@ type Sessions struct {
 }
 
 // NewSessions returns the sessions of a broker.
-func NewSessions(host *broker.Host, o SessionOptions) (*Sessions, error) {
+func NewSessions(host *extension.Host, o SessionOptions) (*Sessions, error) {
 	s := &Sessions{cmp.Or(o.TTL, time.Hour), o.Durable, o.Store}
 	if s.store == nil {
 		s.store = HostStore(host)
@@ -58,10 +58,10 @@ func NewSessions(host *broker.Host, o SessionOptions) (*Sessions, error) {
 }
 
 // Extension returns sessions as a part of the broker.
-func (s *Sessions) Extension() broker.Extension {
-	return broker.Extension{
-		Name: "sessions", Calls: s.calls(), Channels: []broker.ChannelKind{closed(sessionPrefix, namespace.DefaultStateKeep)},
-		Owned: []broker.Owned{{Kind: "sessions", Forget: s.forget}},
+func (s *Sessions) Extension() extension.Extension {
+	return extension.Extension{
+		Name: "sessions", Calls: s.calls(), Channels: []extension.ChannelKind{closed(sessionPrefix, namespace.DefaultStateKeep)},
+		Owned: []extension.Owned{{Kind: "sessions", Forget: s.forget}},
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/await"
 	"switchboard/kit"
 	"switchboard/kit/kittest"
@@ -15,10 +15,10 @@ import (
 func TestSessions(t *testing.T) {
 	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
 		var sessions *Sessions
-		b := s.Start(t, kittest.With(func(h *broker.Host) (broker.Extension, error) {
+		b := s.Start(t, kittest.With(func(h *extension.Host) (extension.Extension, error) {
 			var err error
 			if sessions, err = NewSessions(h, SessionOptions{}); err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			return sessions.Extension(), nil
 		}))
@@ -62,7 +62,7 @@ func TestSessions(t *testing.T) {
 func TestSessionRaces(t *testing.T) {
 	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
 		var sessions *Sessions
-		s.Start(t, kittest.With(func(h *broker.Host) (broker.Extension, error) {
+		s.Start(t, kittest.With(func(h *extension.Host) (extension.Extension, error) {
 			sessions, _ = NewSessions(h, SessionOptions{})
 			return sessions.Extension(), nil
 		}))
@@ -85,10 +85,10 @@ func TestSessionRaces(t *testing.T) {
 // TestSessionTimes: the answer of a put has the end that is stored, also if the clock of the store
 // is another one.
 func TestSessionTimes(t *testing.T) {
-	kittest.Each(t, 1, kittest.With(func(h *broker.Host) (broker.Extension, error) {
+	kittest.Each(t, 1, kittest.With(func(h *extension.Host) (extension.Extension, error) {
 		s, err := NewSessions(h, SessionOptions{})
 		if err != nil {
-			return broker.Extension{}, err
+			return extension.Extension{}, err
 		}
 		return s.Extension(), nil
 	}), func(t *testing.T, b *kittest.Brokers) {

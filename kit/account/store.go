@@ -3,7 +3,7 @@ package account
 import (
 	"context"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
 	"switchboard/queue"
@@ -26,13 +26,13 @@ type Changed struct {
 }
 
 // HostStore returns the store of the broker.
-func HostStore(h *broker.Host) Store { return hostStore{h} }
+func HostStore(h *extension.Host) Store { return hostStore{h} }
 
-type hostStore struct{ *broker.Host }
+type hostStore struct{ *extension.Host }
 
 // Change implements Store.
 func (s hostStore) Change(ctx context.Context, channel string, u *state.Update, durable bool) (Changed, error) {
-	done, err := s.Host.Change(ctx, channel, u, broker.ChangeOptions{Durable: durable})
+	done, err := s.Host.Change(ctx, channel, u, extension.ChangeOptions{Durable: durable})
 	return Changed{done.ID, done.Clock}, err
 }
 

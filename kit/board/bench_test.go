@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/kit/kittest"
 )
 
@@ -25,10 +25,10 @@ func BenchmarkMillion(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			s, store := open()
 			var boards *Boards
-			s.Start(b, kittest.With(func(h *broker.Host) (_ broker.Extension, err error) {
+			s.Start(b, kittest.With(func(h *extension.Host) (_ extension.Extension, err error) {
 				o := Options{Store: store, Boards: map[string]Board{"big": {Mode: Set, Entries: 2 * benchPlayers}}}
 				if boards, err = NewBoards(h, o); err != nil {
-					return broker.Extension{}, err
+					return extension.Extension{}, err
 				}
 				return boards.Extension(), nil
 			}))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
@@ -26,7 +26,7 @@ const topField = "top"
 
 // Boards are the boards of a broker.
 type Boards struct {
-	host    *broker.Host
+	host    *extension.Host
 	opts    Options
 	results kit.Results
 	cards   *kit.Cards // of the list of boards
@@ -35,7 +35,7 @@ type Boards struct {
 }
 
 // NewBoards returns the boards of a broker. [New] also makes their extension.
-func NewBoards(host *broker.Host, opts Options) (*Boards, error) {
+func NewBoards(host *extension.Host, opts Options) (*Boards, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (b *Boards) changeOnce(ctx context.Context, c change, durable bool) (Result
 		Ops:    []state.Op{{Field: topField, Kind: state.Set, Value: []byte("null")}}, // the script sets the value
 		Writer: state.BackendHolder,
 	}
-	done, err := b.host.Change(ctx, channelPrefix+c.board, u, broker.ChangeOptions{Durable: durable, Script: b.opts.Store.change(c)})
+	done, err := b.host.Change(ctx, channelPrefix+c.board, u, extension.ChangeOptions{Durable: durable, Script: b.opts.Store.change(c)})
 	if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
 		return Result{}, err
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/kit/budget"
 )
@@ -60,7 +60,7 @@ func (b *Boards) endTop(ctx context.Context, name string, id int64) error {
 	_, err = b.host.Change(ctx, channelPrefix+name, &state.Update{
 		Ops: []state.Op{{Field: topField, Kind: state.Delete}}, Writer: state.BackendHolder,
 		If: []state.Condition{{Field: topField, Kind: state.IsID, ID: id}},
-	}, broker.ChangeOptions{})
+	}, extension.ChangeOptions{})
 	if _, refused := errors.AsType[*state.Refusal](err); refused {
 		return nil // it has a player again
 	}

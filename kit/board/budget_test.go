@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	"switchboard/internal/await"
 	"switchboard/internal/wire"
@@ -24,10 +24,10 @@ func TestUsersBeginFewBoards(t *testing.T) {
 		}
 		var boards *Boards
 		i := s.Index("boards")
-		b := s.Start(t, kittest.With(func(h *broker.Host) (_ broker.Extension, err error) {
+		b := s.Start(t, kittest.With(func(h *extension.Host) (_ extension.Extension, err error) {
 			rules := map[string]Board{"level-*": {Submit: true, Life: time.Second}, "fixed": {Submit: true}}
 			if boards, err = NewBoards(h, Options{Store: store, Index: i, Boards: rules, PerUser: 2, Budget: s.Budgets()}); err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			e := boards.Extension()
 			e.Run = nil // the test makes the rounds

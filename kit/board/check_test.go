@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/queue"
 )
@@ -53,7 +53,7 @@ func setTop(op state.Op) func(*fixture, *testing.T, string, string) error {
 		op.Field = topField
 		_, channel, _ := strings.Cut(strings.TrimSuffix(scores, "}"), "{")
 		u := &state.Update{Writer: state.BackendHolder, Ops: []state.Op{op}}
-		_, err := f.any().host.Change(t.Context(), channel, u, broker.ChangeOptions{})
+		_, err := f.any().host.Change(t.Context(), channel, u, extension.ChangeOptions{})
 		return err
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/kit/kittest"
 )
 
@@ -26,10 +26,10 @@ func TestCosts(t *testing.T) {
 	s, store := kittest.NewMemory(), &countedStore{Store: NewMemory()}
 	s.Queue = cost.Queue(s.Queue)
 	var boards *Boards
-	s.Start(t, kittest.With(func(h *broker.Host) (broker.Extension, error) {
+	s.Start(t, kittest.With(func(h *extension.Host) (extension.Extension, error) {
 		var err error
 		if boards, err = NewBoards(h, Options{Store: store, Boards: map[string]Board{"chess": {}}}); err != nil {
-			return broker.Extension{}, err
+			return extension.Extension{}, err
 		}
 		return boards.Extension(), nil
 	}))

@@ -3,27 +3,27 @@ package board
 import (
 	"context"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 )
 
 // New returns the extension with the boards: their calls, methods and channels.
-func New(host *broker.Host, opts Options) (broker.Extension, error) {
+func New(host *extension.Host, opts Options) (extension.Extension, error) {
 	b, err := NewBoards(host, opts)
 	if err != nil {
-		return broker.Extension{}, err
+		return extension.Extension{}, err
 	}
 	return b.Extension(), nil
 }
 
 // Extension returns the calls, methods and channels of the boards.
-func (b *Boards) Extension() broker.Extension {
-	return broker.Extension{
+func (b *Boards) Extension() extension.Extension {
+	return extension.Extension{
 		Name: "boards", Methods: b.methods(), Calls: b.calls(), Run: b.Run,
 		Metrics: append(b.budget.Metrics(), b.results),
 		Owned:   b.owned(),
-		Channels: []broker.ChannelKind{{
+		Channels: []extension.ChannelKind{{
 			Rule: namespace.Rule{
 				Name: channelPrefix + "*", Subscribe: namespace.Anyone, State: namespace.Anyone, History: namespace.Anyone,
 				NoPresence: true, StateKeep: namespace.KeepForever,

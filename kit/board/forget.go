@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/kit/index"
 )
 
 // owned returns the scores as what users own. The budget counts boards, not scores.
-func (b *Boards) owned() []broker.Owned {
-	return []broker.Owned{{Kind: "boards", Usage: b.budget.Usage, Forget: b.forget}}
+func (b *Boards) owned() []extension.Owned {
+	return []extension.Owned{{Kind: "boards", Usage: b.budget.Usage, Forget: b.forget}}
 }
 
 // forget removes users from all boards, as players, in all seasons that are kept. It returns the

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/redistest"
 	"switchboard/internal/wire"
 	"switchboard/kit/index"
@@ -36,10 +36,10 @@ func eachStore(t *testing.T, opts Options, test func(t *testing.T, f *fixture)) 
 		opts.Index = s.Index("boards")
 		f := &fixture{store: s, index: opts.Index}
 		for range brokers {
-			f.brokers = append(f.brokers, s.Start(t, kittest.With(func(h *broker.Host) (broker.Extension, error) {
+			f.brokers = append(f.brokers, s.Start(t, kittest.With(func(h *extension.Host) (extension.Extension, error) {
 				b, err := NewBoards(h, opts)
 				if err != nil {
-					return broker.Extension{}, err
+					return extension.Extension{}, err
 				}
 				f.boards = append(f.boards, b)
 				return b.Extension(), nil

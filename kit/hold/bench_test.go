@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/wire"
 	"switchboard/kit/hold"
 	"switchboard/kit/kittest"
@@ -20,10 +20,10 @@ func BenchmarkLargeResource(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			var h *hold.Holds
-			open().Start(b, kittest.With(func(host *broker.Host) (_ broker.Extension, err error) {
+			open().Start(b, kittest.With(func(host *extension.Host) (_ extension.Extension, err error) {
 				h, err = hold.New(host, hold.Options{})
 				if err != nil {
-					return broker.Extension{}, err
+					return extension.Extension{}, err
 				}
 				e := h.Extension()
 				e.Run = nil // a round would count the places every second

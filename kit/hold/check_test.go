@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/kit"
 	"switchboard/kit/hold"
@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 				continue
 			}
 			u := &state.Update{Writer: state.BackendHolder, Ops: c.ops}
-			_, err := s.hosts[0].Change(ctx, "hold:"+name, u, broker.ChangeOptions{})
+			_, err := s.hosts[0].Change(ctx, "hold:"+name, u, extension.ChangeOptions{})
 			ok(t, err)
 			ok(t, lists.Schedule(ctx, 0, name))
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/await"
 	"switchboard/internal/wire"
 	"switchboard/kit/hold"
@@ -28,7 +29,7 @@ type setup struct {
 	*kittest.Brokers
 	t     *testing.T
 	holds []*hold.Holds
-	hosts []*broker.Host
+	hosts []*extension.Host
 	queue broker.Queue
 	// short is how long a hold lasts in tests that wait for its end: 15 minutes in memory, where the
 	// clock can be advanced.
@@ -40,10 +41,10 @@ func over(t *testing.T, opts hold.Options, test func(*setup)) {
 	s := new(setup)
 	kittest.Each(t, 3, func(o *broker.Options) {
 		s.queue = o.Store.Queue
-		o.Extensions = append(o.Extensions, func(host *broker.Host) (broker.Extension, error) {
+		o.Extensions = append(o.Extensions, func(host *extension.Host) (extension.Extension, error) {
 			h, err := hold.New(host, opts)
 			if err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			s.holds, s.hosts = append(s.holds, h), append(s.hosts, host)
 			e := h.Extension()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
@@ -26,14 +26,14 @@ import (
 //
 // With queue.ErrNotReplicated, the result is valid and stored, but no replica has confirmed it.
 type Holds struct {
-	host    *broker.Host
+	host    *extension.Host
 	opts    Options
 	results kit.Results
 	cards   *kit.Cards // of the list of all resources
 }
 
 // New returns the holds of a broker.
-func New(host *broker.Host, opts Options) (*Holds, error) {
+func New(host *extension.Host, opts Options) (*Holds, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (h *Holds) change(ctx context.Context, v *view, u *state.Update, durable bo
 // from the read, so that each end is the one that the answer has.
 func (h *Holds) write(ctx context.Context, v *view, u *state.Update, durable bool) (int64, error) {
 	u.From = v.clock
-	done, err := h.host.Change(ctx, v.channel, u, broker.ChangeOptions{Durable: durable})
+	done, err := h.host.Change(ctx, v.channel, u, extension.ChangeOptions{Durable: durable})
 	h.cards.Note(v.name) // also after an error: the change may be stored
 	if refusal, ok := errors.AsType[*state.Refusal](err); ok && refusal.Err.Code == wire.Conflict {
 		for name := range refusal.Fields {

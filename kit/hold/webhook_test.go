@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/events"
 	"switchboard/events/recording"
 	"switchboard/events/truth"
@@ -49,10 +50,10 @@ func TestWebhook(t *testing.T) {
 		})
 		ok(t, err)
 		dispatchers = append(dispatchers, d)
-		o.Extensions = append(o.Extensions, func(host *broker.Host) (broker.Extension, error) {
+		o.Extensions = append(o.Extensions, func(host *extension.Host) (extension.Extension, error) {
 			h, err := hold.New(host, hold.Options{})
 			if err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			holds = append(holds, h)
 			return h.Extension(), nil

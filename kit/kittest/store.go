@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/redispipe"
 	"switchboard/kit/budget"
 	"switchboard/kit/index"
@@ -123,6 +124,6 @@ func beat(options func(*broker.Options)) func(*broker.Options) {
 }
 
 // With returns options of a broker with an extension.
-func With(create func(*broker.Host) (broker.Extension, error)) func(*broker.Options) {
+func With(create func(*extension.Host) (extension.Extension, error)) func(*broker.Options) {
 	return func(o *broker.Options) { o.Extensions = append(o.Extensions, create) }
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"switchboard/broker"
 	"switchboard/broker/delivery"
+	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
@@ -49,7 +49,7 @@ func (r *Rooms) apply(ctx context.Context, a Actor, id string, u *state.Update) 
 		return result, fmt.Errorf("note that room %s changes: %w", id, err)
 	}
 	store := func() (err error) {
-		result, err = r.host.Change(ctx, Channel(id), u, broker.ChangeOptions{})
+		result, err = r.host.Change(ctx, Channel(id), u, extension.ChangeOptions{})
 		return err
 	}
 	if !ownsFields(u) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/await"
 	"switchboard/internal/wire"
@@ -63,14 +64,14 @@ func TestCardsLeaveLargeDataOut(t *testing.T) {
 // the pages have all rooms.
 func TestListsAreBoundedInBytes(t *testing.T) {
 	var rooms *room.Rooms
-	var host *broker.Host
+	var host *extension.Host
 	i := index.NewMemory()
 	kittest.Each(t, 1, func(o *broker.Options) {
-		o.Extensions = append(o.Extensions, func(h *broker.Host) (broker.Extension, error) {
+		o.Extensions = append(o.Extensions, func(h *extension.Host) (extension.Extension, error) {
 			var err error
 			host = h
 			if rooms, err = room.New(h, room.Options{Modes: modes(), Index: i}); err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			e := rooms.Extension()
 			e.Run = nil // the test makes the rounds
@@ -175,9 +176,9 @@ func TestFinishedEmptyLife(t *testing.T) {
 func TestUsersMakeFewRooms(t *testing.T) {
 	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
 		var rooms *room.Rooms
-		b := s.Start(t, kittest.With(func(h *broker.Host) (_ broker.Extension, err error) {
+		b := s.Start(t, kittest.With(func(h *extension.Host) (_ extension.Extension, err error) {
 			if rooms, err = room.New(h, room.Options{Modes: modes(), Index: s.Index("rooms"), PerUser: 3, Budget: s.Budgets()}); err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			return rooms.Extension(), nil
 		}))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	clientroom "switchboard/client/room"
 	"switchboard/events"
 	"switchboard/internal/await"
@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 	lobby := func(name string, op state.Op) {
 		op.Field = "room/" + name
 		u := &state.Update{Writer: state.BackendHolder, Ops: []state.Op{op}}
-		if _, err := w.hosts[1].Change(t.Context(), "lobby:battle", u, broker.ChangeOptions{}); err != nil {
+		if _, err := w.hosts[1].Change(t.Context(), "lobby:battle", u, extension.ChangeOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	"switchboard/internal/wire"
 	"switchboard/kit/index"
@@ -27,13 +28,13 @@ func newCostWorld(t *testing.T) *costWorld {
 	options := room.Options{Modes: modes(), Index: w.cost.Index(w.index)}
 	w.List = append(w.List, kittest.NewMemory().Start(t, func(o *broker.Options) {
 		o.Store.Queue = w.cost.Queue(o.Store.Queue)
-		o.Extensions = append(o.Extensions, func(h *broker.Host) (_ broker.Extension, err error) {
+		o.Extensions = append(o.Extensions, func(h *extension.Host) (_ extension.Extension, err error) {
 			if w.prepared, err = room.New(h, options); err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			r, err := room.New(h, options)
 			if err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			w.rooms = append(w.rooms, r)
 			e := r.Extension()

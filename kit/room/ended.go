@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -82,7 +82,7 @@ func (r *Rooms) sendEnded(ctx context.Context, id string, f queue.NamedField) er
 		Writer: state.BackendHolder, If: []state.Condition{sameField(fieldEnded, f.ID)},
 		Ops: []state.Op{{Field: fieldEnded, Kind: state.Delete}},
 	}
-	_, err := r.host.Change(ctx, Channel(id), u, broker.ChangeOptions{})
+	_, err := r.host.Change(ctx, Channel(id), u, extension.ChangeOptions{})
 	if isStale(err) {
 		return nil // another process has removed it
 	}

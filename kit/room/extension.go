@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/broker/namespace"
 )
 
@@ -13,8 +13,8 @@ const MaxPlayerFields = 32
 
 // Extension returns the rooms as an extension of the broker: methods for clients, HTTP calls, and
 // the channels of rooms.
-func (r *Rooms) Extension() broker.Extension {
-	return broker.Extension{
+func (r *Rooms) Extension() extension.Extension {
+	return extension.Extension{
 		Name: "rooms", Methods: r.methods(), ClientCalls: r.clientCalls(), Calls: r.calls(),
 		Channels: append(r.channels(), lobbyKind()), Run: r.Run, Metrics: append(r.budget.Metrics(), r.newCollector()),
 		Owned: r.owned(),
@@ -22,14 +22,14 @@ func (r *Rooms) Extension() broker.Extension {
 }
 
 // channels returns the channels of rooms: those of each mode with rules, and all others.
-func (r *Rooms) channels() []broker.ChannelKind {
-	var list []broker.ChannelKind
+func (r *Rooms) channels() []extension.ChannelKind {
+	var list []extension.ChannelKind
 	for name, m := range r.opts.Modes {
 		if m.hasRules() {
-			list = append(list, broker.ChannelKind{Rule: newRule(channelPrefix+name+":*", m), Authorize: r.authorize})
+			list = append(list, extension.ChannelKind{Rule: newRule(channelPrefix+name+":*", m), Authorize: r.authorize})
 		}
 	}
-	return append(list, broker.ChannelKind{Rule: newRule(channelPrefix+"*", Mode{}), Authorize: r.authorize})
+	return append(list, extension.ChannelKind{Rule: newRule(channelPrefix+"*", Mode{}), Authorize: r.authorize})
 }
 
 // newRule returns the namespace of the rooms of a mode. The store refuses what a user publishes

@@ -3,13 +3,13 @@ package room
 import (
 	"context"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/wire"
 )
 
 // owned returns the rooms as what users own.
-func (r *Rooms) owned() []broker.Owned {
-	return []broker.Owned{{Kind: "rooms", Usage: r.budget.Usage, Forget: r.forget}}
+func (r *Rooms) owned() []extension.Owned {
+	return []extension.Owned{{Kind: "rooms", Usage: r.budget.Usage, Forget: r.forget}}
 }
 
 // forget makes users leave their rooms, and ends the rooms that they have made and that have no

@@ -3,7 +3,7 @@ package room_test
 import (
 	"testing"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/wire"
 	"switchboard/kit/kittest"
@@ -15,11 +15,11 @@ import (
 func TestForget(t *testing.T) {
 	kittest.EachStore(t, func(t *testing.T, s kittest.Store) {
 		var rooms *room.Rooms
-		var host *broker.Host
-		b := s.Start(t, kittest.With(func(h *broker.Host) (_ broker.Extension, err error) {
+		var host *extension.Host
+		b := s.Start(t, kittest.With(func(h *extension.Host) (_ extension.Extension, err error) {
 			host = h
 			if rooms, err = room.New(h, room.Options{Modes: modes(), Index: s.Index("rooms"), PerUser: 3, Budget: s.Budgets()}); err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			return rooms.Extension(), nil
 		}))

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/await"
@@ -64,13 +65,13 @@ func eachListed(t *testing.T, n int, test func(w *world, r *recorder)) {
 		if len(w.rooms)%n == 0 || !o.Store.Shared {
 			shared, events = index.NewMemory(), &recorder{}
 		}
-		o.Extensions = append(o.Extensions, func(h *broker.Host) (broker.Extension, error) {
+		o.Extensions = append(o.Extensions, func(h *extension.Host) (extension.Extension, error) {
 			list := modes()
 			list["short"] = room.Mode{Capacity: 4, EmptyLife: 50 * time.Millisecond, FinishedLife: 100 * time.Millisecond}
 			list["results"] = room.Mode{Capacity: 4, EmptyLife: time.Hour, FinishedEmptyLife: 50 * time.Millisecond}
 			rooms, err := room.New(h, room.Options{Modes: list, Index: shared, Events: events})
 			if err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			w.rooms, w.hosts = append(w.rooms, rooms), append(w.hosts, h)
 			return rooms.Extension(), nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	"switchboard/internal/await"
 	"switchboard/internal/redispipe"
@@ -64,13 +65,13 @@ func newLoadWorld(t *testing.T) *loadWorld {
 			Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "127.0.0.1:0"},
 			Store:  broker.StoreOptions{Registry: reg, Queue: q, Shared: true},
 			Timing: broker.TimingOptions{Drain: 10 * time.Millisecond, Beat: loadBeat},
-			Extensions: []func(*broker.Host) (broker.Extension, error){func(h *broker.Host) (broker.Extension, error) {
+			Extensions: []func(*extension.Host) (extension.Extension, error){func(h *extension.Host) (extension.Extension, error) {
 				rooms, err := room.New(h, room.Options{
 					Modes: map[string]room.Mode{"battle": {Capacity: 4, Grace: time.Second, EmptyLife: time.Hour}},
 					Index: index.NewRedis(pipe, prefix, "rooms"),
 				})
 				if err != nil {
-					return broker.Extension{}, err
+					return extension.Extension{}, err
 				}
 				w.rooms, w.hosts = append(w.rooms, rooms), append(w.hosts, h)
 				return rooms.Extension(), nil

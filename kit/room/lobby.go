@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/broker/namespace"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -69,8 +69,8 @@ type LobbyCard struct {
 }
 
 // lobbyKind returns the channels of lobbies.
-func lobbyKind() broker.ChannelKind {
-	return broker.ChannelKind{Rule: namespace.Rule{
+func lobbyKind() extension.ChannelKind {
+	return extension.ChannelKind{Rule: namespace.Rule{
 		Name: lobbyPrefix + "*", Subscribe: namespace.Users, State: namespace.Users, History: namespace.Users,
 		NoPresence: true, StateKeep: namespace.KeepForever,
 	}}
@@ -180,7 +180,7 @@ func (r *Rooms) writeLobby(ctx context.Context, lobby string, entries []lobbyEnt
 			}
 			noted = true
 		}
-		_, err = r.host.Change(ctx, lobbyPrefix+lobby, u, broker.ChangeOptions{})
+		_, err = r.host.Change(ctx, lobbyPrefix+lobby, u, extension.ChangeOptions{})
 		refusal, isRefused := errors.AsType[*state.Refusal](err)
 		switch {
 		case err == nil:
@@ -251,7 +251,7 @@ func (r *Rooms) refreshLobby(ctx context.Context, lobby string) (used bool, err 
 		if len(u.Ops) == 0 {
 			continue
 		}
-		_, err := r.host.Change(ctx, lobbyPrefix+lobby, u, broker.ChangeOptions{})
+		_, err := r.host.Change(ctx, lobbyPrefix+lobby, u, extension.ChangeOptions{})
 		if _, refused := errors.AsType[*state.Refusal](err); err != nil && !refused {
 			return true, fmt.Errorf("change lobby %s: %w", lobby, err)
 		}

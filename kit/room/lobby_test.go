@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/await"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
@@ -17,14 +18,14 @@ import (
 // again when newer ones have ended.
 func TestLobbyLimit(t *testing.T) {
 	var rooms *room.Rooms
-	var host *broker.Host
+	var host *extension.Host
 	i := index.NewMemory()
 	kittest.Each(t, 1, func(o *broker.Options) {
-		o.Extensions = append(o.Extensions, func(h *broker.Host) (broker.Extension, error) {
+		o.Extensions = append(o.Extensions, func(h *extension.Host) (extension.Extension, error) {
 			var err error
 			host = h
 			if rooms, err = room.New(h, room.Options{Modes: modes(), Index: i}); err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			e := rooms.Extension()
 			e.Run = nil // the test makes the rounds

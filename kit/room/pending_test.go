@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/await"
 	"switchboard/kit/index"
@@ -58,13 +59,13 @@ func (c *countedIndex) counts() string {
 func counted(t *testing.T, test func(w *world, i *countedIndex)) {
 	w, lists := &world{}, &countedIndex{}
 	kittest.Each(t, 1, func(o *broker.Options) {
-		o.Extensions = append(o.Extensions, func(h *broker.Host) (broker.Extension, error) {
+		o.Extensions = append(o.Extensions, func(h *extension.Host) (extension.Extension, error) {
 			lists = &countedIndex{Index: index.NewMemory()}
 			r, err := room.New(h, room.Options{Modes: modes(), Index: lists})
 			if err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
-			w.rooms, w.hosts = []*room.Rooms{r}, []*broker.Host{h}
+			w.rooms, w.hosts = []*room.Rooms{r}, []*extension.Host{h}
 			e := r.Extension()
 			e.Run = nil // the test makes the rounds
 			return e, nil

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/await"
@@ -186,10 +186,10 @@ func TestPresenceAfterKill(t *testing.T) {
 		"cluster": func(tb testing.TB) kittest.Store { return kittest.NewRedis(kittest.Cluster.Client(tb)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			rooms := kittest.With(func(h *broker.Host) (broker.Extension, error) {
+			rooms := kittest.With(func(h *extension.Host) (extension.Extension, error) {
 				r, err := room.New(h, room.Options{Modes: modes()})
 				if err != nil {
-					return broker.Extension{}, err
+					return extension.Extension{}, err
 				}
 				return r.Extension(), nil
 			})

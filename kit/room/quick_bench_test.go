@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	clientroom "switchboard/client/room"
 	"switchboard/kit/kittest"
 	"switchboard/kit/room"
@@ -31,10 +31,10 @@ func BenchmarkQuick(b *testing.B) {
 			var brokers []*kittest.Broker
 			for range 3 {
 				s := kittest.OpenRedis(kittest.Redis.Client(b), first.Prefix)
-				brokers = append(brokers, s.Start(b, kittest.With(func(h *broker.Host) (broker.Extension, error) {
+				brokers = append(brokers, s.Start(b, kittest.With(func(h *extension.Host) (extension.Extension, error) {
 					r, err := room.New(h, room.Options{Modes: modes(), Index: s.Index("rooms")})
 					if err != nil {
-						return broker.Extension{}, err
+						return extension.Extension{}, err
 					}
 					return r.Extension(), nil
 				})))

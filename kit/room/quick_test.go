@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/await"
 	"switchboard/kit/index"
@@ -103,10 +103,10 @@ func eachShared(t *testing.T, n int, test func(w *world, lists index.Index)) {
 				s = kittest.OpenRedis(s.Redis, s.Prefix)
 				lists = s.Index("rooms")
 			}
-			w.List = append(w.List, s.Start(t, kittest.With(func(h *broker.Host) (broker.Extension, error) {
+			w.List = append(w.List, s.Start(t, kittest.With(func(h *extension.Host) (extension.Extension, error) {
 				r, err := room.New(h, room.Options{Modes: modes(), Index: lists})
 				if err != nil {
-					return broker.Extension{}, err
+					return extension.Extension{}, err
 				}
 				w.rooms, w.hosts = append(w.rooms, r), append(w.hosts, h)
 				return r.Extension(), nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/await"
@@ -39,9 +40,9 @@ func TestRepeatedEnd(t *testing.T) {
 	kittest.Each(t, 1, func(o *broker.Options) {
 		reg = &failingRegistry{Registry: o.Store.Registry}
 		o.Store.Registry = reg
-		o.Extensions = append(o.Extensions, func(h *broker.Host) (_ broker.Extension, err error) {
+		o.Extensions = append(o.Extensions, func(h *extension.Host) (_ extension.Extension, err error) {
 			if r, err = room.New(h, room.Options{Modes: modes()}); err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			return r.Extension(), nil
 		})

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/await"
@@ -193,7 +193,7 @@ func (w *world) reserveAsBefore(id, user string, n int) {
 		{Field: "$$reserved/" + user, Kind: state.Delete},
 		{Field: "$$user/" + user, Kind: state.Set, Value: []byte(`"` + strconv.Itoa(n) + `"`), Parent: "member/" + strconv.Itoa(n)},
 	}}
-	if _, err := w.hosts[0].Change(w.Context(), room.Channel(id), u, broker.ChangeOptions{}); err != nil {
+	if _, err := w.hosts[0].Change(w.Context(), room.Channel(id), u, extension.ChangeOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	clientroom "switchboard/client/room"
 	"switchboard/internal/await"
@@ -27,7 +28,7 @@ type world struct {
 	*testing.T
 	*kittest.Brokers
 	rooms []*room.Rooms
-	hosts []*broker.Host
+	hosts []*extension.Host
 }
 
 // modes are those of the tests.
@@ -43,10 +44,10 @@ func modes() map[string]room.Mode {
 func each(t *testing.T, n int, test func(w *world)) {
 	w := &world{}
 	kittest.Each(t, n, func(o *broker.Options) {
-		o.Extensions = append(o.Extensions, func(h *broker.Host) (broker.Extension, error) {
+		o.Extensions = append(o.Extensions, func(h *extension.Host) (extension.Extension, error) {
 			rooms, err := room.New(h, room.Options{Modes: modes()})
 			if err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			w.rooms, w.hosts = append(w.rooms, rooms), append(w.hosts, h)
 			return rooms.Extension(), nil

@@ -3,7 +3,7 @@ package room
 import (
 	"strings"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/wire"
 	"switchboard/kit/budget"
 	"switchboard/kit/index"
@@ -11,7 +11,7 @@ import (
 
 // Rooms is the rooms of a broker.
 type Rooms struct {
-	host   *broker.Host
+	host   *extension.Host
 	opts   Options // with all values set
 	index  index.Index
 	budget *budget.Budget
@@ -22,7 +22,7 @@ type Rooms struct {
 }
 
 // New returns the rooms of a broker.
-func New(host *broker.Host, o Options) (*Rooms, error) {
+func New(host *extension.Host, o Options) (*Rooms, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

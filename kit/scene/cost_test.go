@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	clientscene "switchboard/client/scene"
 	"switchboard/kit/index"
@@ -19,9 +20,9 @@ func TestCosts(t *testing.T) {
 	var s *scene.Scenes
 	b := kittest.NewMemory().Start(t, func(o *broker.Options) {
 		o.Store.Queue = cost.Queue(o.Store.Queue)
-		o.Extensions = append(o.Extensions, func(h *broker.Host) (_ broker.Extension, err error) {
+		o.Extensions = append(o.Extensions, func(h *extension.Host) (_ extension.Extension, err error) {
 			if s, err = scene.New(h, opts); err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			return s.Extension(), nil
 		})

@@ -3,13 +3,13 @@ package scene
 import (
 	"context"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/kit/index"
 )
 
 // owned returns the avatars as what users own.
-func (s *Scenes) owned() []broker.Owned {
-	return []broker.Owned{{Kind: "avatars", Usage: s.budget.Usage, Forget: s.forget}}
+func (s *Scenes) owned() []extension.Owned {
+	return []extension.Owned{{Kind: "avatars", Usage: s.budget.Usage, Forget: s.forget}}
 }
 
 // forget ends all avatars of users, also the deleted ones.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/client"
 	clientscene "switchboard/client/scene"
 	"switchboard/internal/state"
@@ -36,7 +37,7 @@ type world struct {
 	opts    scene.Options
 	brokers []*kittest.Broker
 	scenes  []*scene.Scenes // of the brokers
-	hosts   []*broker.Host
+	hosts   []*extension.Host
 }
 
 // eachWorld runs a test over memory, Redis and a Cluster. change may be nil. Rounds run only if the
@@ -55,10 +56,10 @@ func openWorld(t *testing.T, s kittest.Store, change func(*scene.Options)) *worl
 	if change != nil {
 		change(&w.opts)
 	}
-	extension := func(h *broker.Host) (broker.Extension, error) {
+	makeExtension := func(h *extension.Host) (extension.Extension, error) {
 		scenes, err := scene.New(h, w.opts)
 		if err != nil {
-			return broker.Extension{}, err
+			return extension.Extension{}, err
 		}
 		w.scenes, w.hosts = append(w.scenes, scenes), append(w.hosts, h)
 		return scenes.Extension(), nil
@@ -68,7 +69,7 @@ func openWorld(t *testing.T, s kittest.Store, change func(*scene.Options)) *worl
 		brokers = 3
 	}
 	for range brokers {
-		w.brokers = append(w.brokers, s.Start(t, func(o *broker.Options) { o.Extensions = append(o.Extensions, extension) }))
+		w.brokers = append(w.brokers, s.Start(t, func(o *broker.Options) { o.Extensions = append(o.Extensions, makeExtension) }))
 	}
 	return w
 }
@@ -93,7 +94,7 @@ func (w *world) another(after func(step string)) *scene.Scenes {
 	return s
 }
 
-func (w *world) host() *broker.Host { return w.hosts[0] }
+func (w *world) host() *extension.Host { return w.hosts[0] }
 
 // newScene creates an open scene of the world earth; its id is its name.
 func (w *world) newScene(names ...string) {
@@ -224,7 +225,7 @@ func (w *world) wantChecked() {
 // change writes fields of a channel without any rule.
 func (w *world) change(channel string, ops ...state.Op) {
 	w.Helper()
-	_, err := w.host().Change(w.Context(), channel, &state.Update{Ops: ops, Writer: state.BackendHolder}, broker.ChangeOptions{})
+	_, err := w.host().Change(w.Context(), channel, &state.Update{Ops: ops, Writer: state.BackendHolder}, extension.ChangeOptions{})
 	w.must(err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/await"
 	"switchboard/internal/proc"
 	"switchboard/internal/redisurl"
@@ -42,10 +43,10 @@ func runBroker() error {
 		Name:   "killed",
 		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "127.0.0.1:0"},
 		Store:  store.StoreOptions,
-		Extensions: []func(*broker.Host) (broker.Extension, error){func(h *broker.Host) (broker.Extension, error) {
+		Extensions: []func(*extension.Host) (extension.Extension, error){func(h *extension.Host) (extension.Extension, error) {
 			s, err := scene.New(h, opts)
 			if err != nil {
-				return broker.Extension{}, err
+				return extension.Extension{}, err
 			}
 			transfers := 0
 			s.SetFault(func(step string) error {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
@@ -31,7 +31,7 @@ import (
 //   - Full: the scene has no place
 //   - Unavailable: others change the same avatar or scene all the time; try again
 type Scenes struct {
-	host *broker.Host
+	host *extension.Host
 	opts Options
 	log  zerolog.Logger
 
@@ -42,7 +42,7 @@ type Scenes struct {
 }
 
 // New returns the avatars and scenes of a broker.
-func New(host *broker.Host, opts Options) (*Scenes, error) {
+func New(host *extension.Host, opts Options) (*Scenes, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ const formatVersion = 1
 // write writes an update, and returns its id.
 func (s *Scenes) write(ctx context.Context, channel string, u *state.Update) (int64, error) {
 	u.Writer = state.BackendHolder
-	done, err := s.host.Change(ctx, channel, u, broker.ChangeOptions{})
+	done, err := s.host.Change(ctx, channel, u, extension.ChangeOptions{})
 	return done.ID, err
 }
 

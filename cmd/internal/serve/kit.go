@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"switchboard/broker"
+	"switchboard/broker/extension"
 	"switchboard/cmd/internal/setup"
 	"switchboard/configs"
 	"switchboard/internal/leader"
@@ -32,12 +33,12 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 		if s.events != nil {
 			o.Events = s.events
 		}
-		opts.Extensions = append(opts.Extensions, extension(room.New, o))
+		opts.Extensions = append(opts.Extensions, makeExtension(room.New, o))
 	}
 	if k.Holds != nil {
 		o := *k.Holds
 		o.Index, o.Rounds = s.index(settings.Prefix, setup.HoldIndex), rounds.Add(setup.HoldIndex)
-		opts.Extensions = append(opts.Extensions, extension(hold.New, o))
+		opts.Extensions = append(opts.Extensions, makeExtension(hold.New, o))
 	}
 	if k.Boards != nil {
 		o := *k.Boards
@@ -45,23 +46,23 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 			o.Store = board.NewRedis(s.pipe, settings.Prefix)
 		}
 		o.Index, o.Budget, o.Rounds = s.index(settings.Prefix, setup.BoardIndex), budgets, rounds.Add(setup.BoardIndex)
-		opts.Extensions = append(opts.Extensions, extension(board.NewBoards, o))
+		opts.Extensions = append(opts.Extensions, makeExtension(board.NewBoards, o))
 	}
 	if k.Accounts != nil {
 		o, err := openAccounts(settings, opts, s, rounds)
 		if err != nil {
 			return err
 		}
-		opts.Extensions = append(opts.Extensions, extension(account.New, o))
+		opts.Extensions = append(opts.Extensions, makeExtension(account.New, o))
 	}
 	if k.Sessions != nil {
-		opts.Extensions = append(opts.Extensions, extension(account.NewSessions, *k.Sessions))
+		opts.Extensions = append(opts.Extensions, makeExtension(account.NewSessions, *k.Sessions))
 	}
 	if k.Scenes != nil {
 		o := *k.Scenes
 		o.Avatars, o.Scenes = s.index(settings.Prefix, setup.AvatarIndex), s.index(settings.Prefix, setup.SceneIndex)
 		o.Budget, o.Rounds = budgets, rounds.Add(setup.SceneIndex)
-		opts.Extensions = append(opts.Extensions, extension(scene.New, o))
+		opts.Extensions = append(opts.Extensions, makeExtension(scene.New, o))
 	}
 	if rounds != nil {
 		s.add(rounds.Run, func() {})
@@ -70,14 +71,14 @@ func addKit(settings configs.Broker, opts *broker.Options, s *store) error {
 }
 
 // system is a system of the kit.
-type system interface{ Extension() broker.Extension }
+type system interface{ Extension() extension.Extension }
 
 // extension returns an element of broker.Options.Extensions.
-func extension[S system, O any](create func(*broker.Host, O) (S, error), o O) func(*broker.Host) (broker.Extension, error) {
-	return func(host *broker.Host) (broker.Extension, error) {
+func makeExtension[S system, O any](create func(*extension.Host, O) (S, error), o O) func(*extension.Host) (extension.Extension, error) {
+	return func(host *extension.Host) (extension.Extension, error) {
 		s, err := create(host, o)
 		if err != nil {
-			return broker.Extension{}, fmt.Errorf("kit: %w", err)
+			return extension.Extension{}, fmt.Errorf("kit: %w", err)
 		}
 		return s.Extension(), nil
 	}

@@ -1,4 +1,4 @@
-package broker
+package extension
 
 import (
 	"context"
@@ -31,8 +31,8 @@ type Usage struct {
 }
 
 // owned returns the kinds of objects of all extensions.
-func (b *Broker) owned() (all []Owned) {
-	for _, e := range b.extensions {
+func (s *Set) owned() (all []Owned) {
+	for _, e := range s.list {
 		all = append(all, e.Owned...)
 	}
 	return all
@@ -41,8 +41,12 @@ func (b *Broker) owned() (all []Owned) {
 // Forget removes the objects of users that have ended in all extensions, and returns how many there
 // were of each kind. After an error, the caller repeats it.
 func (h *Host) Forget(ctx context.Context, users ...string) (map[string]int, error) {
+	return h.set.forget(ctx, users)
+}
+
+func (s *Set) forget(ctx context.Context, users []string) (map[string]int, error) {
 	removed, errs := map[string]int{}, []error(nil)
-	for _, kind := range h.b.owned() {
+	for _, kind := range s.owned() {
 		n, err := kind.Forget(ctx, users)
 		if removed[kind.Kind] += n; err != nil {
 			errs = append(errs, fmt.Errorf("forget %s: %w", kind.Kind, err))
@@ -52,9 +56,9 @@ func (h *Host) Forget(ctx context.Context, users ...string) (map[string]int, err
 }
 
 // usage returns how much a user has used of each budget.
-func (b *Broker) usage(ctx context.Context, user string) (map[string]Usage, error) {
+func (s *Set) usage(ctx context.Context, user string) (map[string]Usage, error) {
 	var kinds []Owned
-	for _, kind := range b.owned() {
+	for _, kind := range s.owned() {
 		if kind.Usage != nil {
 			kinds = append(kinds, kind)
 		}
@@ -78,23 +82,23 @@ func (b *Broker) usage(ctx context.Context, user string) (map[string]Usage, erro
 }
 
 // ownedCalls are the HTTP calls about what users own.
-func (b *Broker) ownedCalls() []api.Call {
+func (s *Set) ownedCalls() []api.Call {
 	return []api.Call{
-		{Pattern: "GET /v1/users/{user}/budget", Scope: api.ScopeRead, Handle: b.getBudget},
-		{Pattern: "POST /v1/users/{user}/forget", Scope: api.ScopeAdmin, Handle: b.postForget},
+		{Pattern: "GET /v1/users/{user}/budget", Scope: api.ScopeRead, Handle: s.getBudget},
+		{Pattern: "POST /v1/users/{user}/forget", Scope: api.ScopeAdmin, Handle: s.postForget},
 	}
 }
 
-func (b *Broker) getBudget(r *http.Request) (any, error) {
+func (s *Set) getBudget(r *http.Request) (any, error) {
 	user, err := api.PathName(r, "user")
 	if err != nil {
 		return nil, err
 	}
-	objects, err := b.usage(r.Context(), user)
+	objects, err := s.usage(r.Context(), user)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := b.sessions.Stored(r.Context(), user)
+	stored, err := s.Stored(r.Context(), user)
 	return struct {
 		User    string           `json:"user"`
 		Objects map[string]Usage `json:"objects"`
@@ -113,12 +117,12 @@ func usageOf(stored limit.StoredUse) map[string]Usage {
 	return all
 }
 
-func (b *Broker) postForget(r *http.Request) (any, error) {
+func (s *Set) postForget(r *http.Request) (any, error) {
 	user, err := api.PathName(r, "user")
 	if err != nil {
 		return nil, err
 	}
-	removed, err := (&Host{b}).Forget(r.Context(), user)
+	removed, err := s.forget(r.Context(), []string{user})
 	return struct {
 		User    string         `json:"user"`
 		Removed map[string]int `json:"removed"`

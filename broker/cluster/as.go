@@ -1,4 +1,4 @@
-package broker
+package cluster
 
 import (
 	"context"
@@ -24,20 +24,20 @@ type asAnswer struct {
 	Data    json.RawMessage `json:"data,omitempty"` // that of a DetailedError
 }
 
-// CallAs calls Extension.ClientCalls[name] in the name of a client, on the server that holds its
+// CallAs calls a client call of an extension in the name of a client, on the server that holds its
 // connection, with in encoded as JSON, and decodes the result into out. Errors of type *wire.Error
 // and *wire.DetailedError are returned. If the client is not connected there, the error is
 // not_found. After a timeout or a lost link, the call may still be executed.
-func (h *Host) CallAs(ctx context.Context, server, client, name string, in, out any) error {
+func (c *Cluster) CallAs(ctx context.Context, server, client, name string, in, out any) error {
 	data, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("encode the call %s: %w", name, err)
 	}
 	q := asCall{client, name, data}
 	var answer asAnswer
-	if server == h.b.ID() {
-		answer, err = h.b.callAs(ctx, q)
-	} else if err = h.b.call(ctx, server, callAs, q, &answer); err == nil && answer.Result == nil && answer.Code == "" {
+	if c.isSelf(server) {
+		answer, err = c.callHere(ctx, q)
+	} else if err = c.call(ctx, server, callAs, q, &answer); err == nil && answer.Result == nil && answer.Code == "" {
 		err = errNotConnected(client) // the server is not live
 	}
 	if err != nil {
@@ -57,14 +57,14 @@ func errNotConnected(client string) error {
 	return wire.Errorf(wire.NotFound, "client %s: it is not connected", client)
 }
 
-// callAs executes a call on this server. A refusal is part of the answer.
-func (b *Broker) callAs(ctx context.Context, q asCall) (answer asAnswer, err error) {
-	method := b.clientCall(q.Name)
+// callHere executes a call on this server. A refusal is part of the answer.
+func (c *Cluster) callHere(ctx context.Context, q asCall) (answer asAnswer, err error) {
+	method := c.parts.ClientCall(q.Name)
 	if method == nil {
 		return answer, fmt.Errorf("there is no client call %s", q.Name)
 	}
 	var result any
-	caller, ok := b.sessions.Caller(ctx, q.Client)
+	caller, ok := c.parts.Sessions.Caller(ctx, q.Client)
 	if ok {
 		result, err = method(ctx, caller, q.Data)
 	} else {

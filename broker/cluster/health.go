@@ -1,4 +1,4 @@
-package broker
+package cluster
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"switchboard/registry"
 )
 
-// Health implements api.Cluster: it returns what needs attention, on any server and in the store.
-func (b *Broker) Health(ctx context.Context) health.Report {
+// Health implements api.Cluster: it returns what needs attention, on any server and in the c.opts.
+func (c *Cluster) Health(ctx context.Context) health.Report {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	f := health.Facts{
-		Now: time.Now(), Lease: b.member.Lease(), Shared: b.opts.Store.Shared,
-		JanitorsUnknown: b.opts.Store.Janitors != nil, // until they are read
+		Now: time.Now(), Lease: c.opts.Member.Lease(), Shared: c.opts.Links != nil,
+		JanitorsUnknown: c.opts.Janitors != nil, // until they are read
 	}
 	var mu sync.Mutex // guards f
 	var group errgroup.Group
-	// read reads a part of the facts from the store. The others are shown without it.
+	// read reads a part of the facts from the c.opts. The others are shown without it.
 	read := func(what string, part func() (set func(), err error)) {
 		group.Go(func() error {
 			set, err := part()
@@ -39,38 +39,38 @@ func (b *Broker) Health(ctx context.Context) health.Report {
 			return nil
 		})
 	}
-	reg, store := b.opts.Store.Registry, b.opts.Store
+	reg := c.opts.Registry
 	read("the list of servers", func() (func(), error) {
 		live, err1 := reg.Servers(ctx)
 		listed, err2 := reg.Listed(ctx)
 		died, err3 := reg.Died(ctx)
 		return func() { f.Servers, f.Listed, f.Died = live, listed, died }, errors.Join(err1, err2, err3)
 	})
-	if store.Janitors != nil {
+	if c.opts.Janitors != nil {
 		read("the list of janitors", func() (func(), error) {
-			list, err := store.Janitors(ctx)
+			list, err := c.opts.Janitors(ctx)
 			return func() { f.Janitors, f.JanitorsUnknown = list, false }, err
 		})
 	}
-	if store.Memory != nil {
+	if c.opts.Memory != nil {
 		read("the memory of Redis", func() (func(), error) {
-			list, err := store.Memory(ctx)
+			list, err := c.opts.Memory(ctx)
 			return func() { f.Redis = list }, err
 		})
 	}
-	if store.Webhooks != nil {
+	if c.opts.Webhooks != nil {
 		read("the events that wait", func() (func(), error) {
-			backlog, err := store.Webhooks.Backlog(ctx)
+			backlog, err := c.opts.Webhooks.Backlog(ctx)
 			return func() { f.Webhooks = webhookFacts(backlog) }, err
 		})
 	}
 	read("the numbers of the servers", func() (func(), error) {
-		list, _ := b.Stats(ctx)
+		list, _ := c.Stats(ctx)
 		return func() { f.Loads = loads(list) }, nil
 	})
 	_ = group.Wait() // the parts return no errors
 	if len(f.Loads) > 0 {
-		f.Silent = silent(f.Servers, f.Loads, b.otherServers())
+		f.Silent = silent(f.Servers, f.Loads, c.others())
 	}
 	return health.Check(f)
 }
@@ -121,14 +121,4 @@ func webhookFacts(b api.Backlog) *health.Webhooks {
 		w.Status, w.Error = b.Last.Status, b.Last.Error
 	}
 	return w
-}
-
-// certificateEnds returns when the first certificate of the ports ends, ms since 1970, or 0.
-func (b *Broker) certificateEnds() (first int64) {
-	for _, files := range b.certificates() {
-		if ends := files.NotAfter(); !ends.IsZero() && (first == 0 || ends.UnixMilli() < first) {
-			first = ends.UnixMilli()
-		}
-	}
-	return first
 }
