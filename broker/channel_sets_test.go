@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -21,21 +22,29 @@ import (
 // listingRegistry records how a broker lists its channels.
 type listingRegistry struct {
 	Registry
-	mu           sync.Mutex // guards the fields below
-	bound, again []string   // channels that were bound, and that were only listed again
-	keep         bool       // ch_list has them, too
+	rdb        *redis.ClusterClient
+	prefix     string
+	failedOver chan slots.Set
+
+	mu    sync.Mutex // guards the fields below
+	calls listingCalls
+	keep  bool // ch_list has the channels, too
 }
+
+// listingCalls are the channels that were bound, that were listed again in all lists, and that were
+// listed again only in the broker's own list. They are sorted.
+type listingCalls struct{ bound, listed, held []string }
 
 func (r *listingRegistry) BindChannels(ctx context.Context, server string, channels []string) []error {
 	r.mu.Lock()
-	r.bound = append(r.bound, channels...)
+	r.calls.bound = append(r.calls.bound, channels...)
 	r.mu.Unlock()
 	return r.Registry.BindChannels(ctx, server, channels)
 }
 
 func (r *listingRegistry) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
 	r.mu.Lock()
-	r.bound = append(r.bound, channels...)
+	r.calls.bound = append(r.calls.bound, channels...)
 	r.mu.Unlock()
 	return r.Registry.RebindChannels(ctx, server, channels, list)
 }
@@ -44,7 +53,15 @@ func (r *listingRegistry) HoldChannels(ctx context.Context, server string, chann
 	err := r.Registry.HoldChannels(ctx, server, channels)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.again = append(r.again, channels...)
+	r.calls.held = append(r.calls.held, channels...)
+	return err
+}
+
+func (r *listingRegistry) ListChannels(ctx context.Context, server string, channels []string) error {
+	err := r.Registry.ListChannels(ctx, server, channels)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls.listed = append(r.calls.listed, channels...)
 	return err
 }
 
@@ -65,13 +82,36 @@ func (r *listingRegistry) keeps(t *testing.T, want bool) {
 	})
 }
 
-// take returns the recorded channels, sorted, and forgets them.
-func (r *listingRegistry) take() (bound, again []string) {
+// take returns the recorded calls, and forgets them.
+func (r *listingRegistry) take() listingCalls {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	bound, again = slices.Sorted(slices.Values(r.bound)), slices.Sorted(slices.Values(r.again))
-	r.bound, r.again = nil, nil
-	return bound, again
+	calls := r.calls
+	r.calls = listingCalls{}
+	for _, names := range [][]string{calls.bound, calls.listed, calls.held} {
+		slices.Sort(names)
+	}
+	return calls
+}
+
+// startListing starts a Cluster, and a broker whose registry records how it lists its channels.
+func startListing(t *testing.T) (instance, *listingRegistry) {
+	t.Helper()
+	rdb := redistest.StartCluster(t, 3).Client(t)
+	s, prefix := redisStore(t, rdb, testBeat)
+	reg := &listingRegistry{Registry: s.registry, rdb: rdb, prefix: prefix, failedOver: make(chan slots.Set), keep: true}
+	s.registry = reg
+	i := start(t, s, func(o *broker.Options) { o.Timing.Beat, o.Store.Changed = testBeat, reg.failedOver })
+	i.awaitReady(t, http.StatusOK)
+	reg.keeps(t, false)
+	return i, reg
+}
+
+// failOver has the broker notice that the master of a slot failed over.
+func (r *listingRegistry) failOver(slot int) {
+	of := slots.Set{}
+	of.Add(slot, slot)
+	r.failedOver <- of
 }
 
 // setKey returns the key that lists a channel in a Cluster, as docs/keys.md describes it.
@@ -99,14 +139,8 @@ func keysLike(t *testing.T, c *redis.ClusterClient, pattern string) (keys []stri
 // TestLostChannelSet checks that a broker restores what a failover lost of the list of channels,
 // and touches no other channel. GET /v1/channels then has each of them once.
 func TestLostChannelSet(t *testing.T) {
-	rdb := redistest.StartCluster(t, 3).Client(t)
-	s, prefix := redisStore(t, rdb, testBeat)
-	reg := &listingRegistry{Registry: s.registry, keep: true}
-	s.registry = reg
-	failedOver := make(chan slots.Set)
-	i := start(t, s, func(o *broker.Options) { o.Timing.Beat, o.Store.Changed = testBeat, failedOver })
-	i.awaitReady(t, http.StatusOK)
-	reg.keeps(t, false)
+	i, reg := startListing(t)
+	rdb, prefix := reg.rdb, reg.prefix
 	p := dialers["tcp"](t, i)
 	p.connect("phone", "alice")
 	bySet := map[string][]string{}
@@ -134,13 +168,11 @@ func TestLostChannelSet(t *testing.T) {
 	if err := rdb.Del(t.Context(), lost).Err(); err != nil {
 		t.Fatal(err)
 	}
-	of := slots.Set{}
-	of.Add(slots.OfKey(lost), slots.OfKey(lost))
-	failedOver <- of
+	reg.failOver(slots.OfKey(lost))
 	await.True(t, "the set is restored", func() bool { return rdb.SCard(t.Context(), lost).Val() == int64(len(channels)) })
 	i.awaitReady(t, http.StatusOK)
-	if bound, again := reg.take(); len(bound) > 0 || !slices.Equal(again, channels) {
-		t.Errorf("bound %v and listed %v, want only the list of %v", bound, again, channels)
+	if calls := reg.take(); len(calls.bound)+len(calls.held) > 0 || !slices.Equal(calls.listed, channels) {
+		t.Errorf("%+v, want only the list of %v", calls, channels)
 	}
 
 	for _, limit := range []int{7, 1000} {
@@ -168,6 +200,51 @@ func TestLostChannelSet(t *testing.T) {
 	}
 	if keys := keysLike(t, rdb, prefix+"ch_list*"); len(keys) > 0 {
 		t.Errorf("after the end, there are %v", keys)
+	}
+}
+
+// TestLostHeldChannels checks that a broker restores what a failover lost of its own list, and adds
+// channels to the list of all channels only in the same slot: the other sets are on other masters.
+func TestLostHeldChannels(t *testing.T) {
+	i, reg := startListing(t)
+	rdb, prefix := reg.rdb, reg.prefix
+	p := dialers["tcp"](t, i)
+	p.connect("phone", "alice")
+	for n := range 100 {
+		p.subscribe(fmt.Sprint("room-", n))
+	}
+	lists := keysLike(t, rdb, prefix+"s_ch_*")
+	if len(lists) != 1 {
+		t.Fatalf("the lists are %v", lists)
+	}
+	own, slot := lists[0], slots.OfKey(lists[0])
+	all := rdb.SMembers(t.Context(), own).Val()
+	slices.Sort(all)
+	if len(all) < 100 {
+		t.Fatalf("%s has %v", own, all)
+	}
+	var want listingCalls
+	for _, channel := range all {
+		bind, list := slots.Of(channel) == slot, slots.OfKey(setKey(prefix, channel)) == slot
+		if bind {
+			want.bound = append(want.bound, channel)
+		}
+		switch {
+		case list:
+			want.listed = append(want.listed, channel)
+		case !bind:
+			want.held = append(want.held, channel)
+		}
+	}
+	reg.take()
+	if err := rdb.Del(t.Context(), own).Err(); err != nil {
+		t.Fatal(err)
+	}
+	reg.failOver(slot)
+	await.True(t, "the list is restored", func() bool { return rdb.SCard(t.Context(), own).Val() == int64(len(all)) })
+	i.awaitReady(t, http.StatusOK)
+	if calls := reg.take(); !reflect.DeepEqual(calls, want) {
+		t.Errorf("%+v, want %+v", calls, want)
 	}
 }
 

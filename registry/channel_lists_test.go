@@ -92,7 +92,7 @@ func TestSingleHasOneList(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		r.KeepChannelList(keep)
 		ok(t, r.BindChannel(t.Context(), "a", "news"))
-		ok(t, r.HoldChannels(t.Context(), "a", []string{"news"}))
+		ok(t, r.ListChannels(t.Context(), "a", []string{"news"}))
 		want(t, 0)(r.MoveChannelList(t.Context()))
 		want(t, []string{"ch_list"})(keysOf(t, r), nil)
 	}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,10 +48,15 @@ func testHoldChannels(t *testing.T, s store) {
 	ok(t, s.HoldChannels(ctx, "b", names))
 	want(t, names)(s.HeldChannels(ctx, "b", 1000))
 	want(t, []string{"a"})(s.ChannelServers(ctx, names[0]))
-	ok(t, s.HoldChannels(ctx, "b", nil))
-	done, err := s.DeclareDead(ctx, "b")
-	if want(t, true)(done, err); !errors.Is(s.HoldChannels(ctx, "b", names[:1]), ErrDead) {
-		t.Error("a dead server holds channels")
+	ok(t, s.ListChannels(ctx, "c", names))
+	want(t, names)(s.HeldChannels(ctx, "c", 1000))
+	want(t, []string{"a"})(s.ChannelServers(ctx, names[0]))
+	for again, call := range map[string]func(context.Context, string, []string) error{"holds": s.HoldChannels, "lists": s.ListChannels} {
+		ok(t, call(ctx, "b", nil))
+		_, err := s.DeclareDead(ctx, "b")
+		if ok(t, err); !errors.Is(call(ctx, "b", names[:1]), ErrDead) {
+			t.Errorf("a dead server %s channels", again)
+		}
 	}
 }
 

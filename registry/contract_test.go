@@ -27,6 +27,7 @@ type contract interface {
 	MoveChannelList(ctx context.Context) (moved int, err error)
 	HoldClients(ctx context.Context, server string, clients []string) error
 	HoldChannels(ctx context.Context, server string, channels []string) error
+	ListChannels(ctx context.Context, server string, channels []string) error
 	DropClient(ctx context.Context, server, client string) error
 	BindUsers(ctx context.Context, list []UserBinding) []error
 	UsersHave(ctx context.Context, list []UserBinding) ([]bool, error)

@@ -126,6 +126,11 @@ func (m *Memory) HoldChannels(_ context.Context, server string, channels []strin
 	return nil
 }
 
+// ListChannels is like [Redis.ListChannels]. The list of channels is that of the bindings.
+func (m *Memory) ListChannels(ctx context.Context, server string, channels []string) error {
+	return m.HoldChannels(ctx, server, channels)
+}
+
 // ListedIn is like [Redis.ListedIn].
 func (m *Memory) ListedIn(_ string, of *slots.Set) bool {
 	return of.HasKey(keys(m.opts.Prefix).channelList())

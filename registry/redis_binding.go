@@ -33,7 +33,7 @@ func (r *Redis) BindChannels(ctx context.Context, server string, channels []stri
 // those whose ch_ lacked the server: meanwhile, others may have missed what it has there, and a
 // janitor may have removed the channel from the list of channels. A call that fails may have
 // restored them, too. If list is false, only these channels are added to the list: it has the
-// others unless a failover lost them there, see HoldChannels.
+// others unless a failover lost them there, see ListChannels.
 func (r *Redis) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
 	errs = make([]error, 0, len(channels))
 	for chunk := range slices.Chunk(channels, redispipe.MaxNames) {

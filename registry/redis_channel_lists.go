@@ -16,7 +16,7 @@ import (
 // movedAtOnce is about how many names MoveChannelList moves in one step.
 const movedAtOnce = 500
 
-// KeepChannelList sets whether BindChannel and HoldChannels in a Cluster add channels to ch_list,
+// KeepChannelList sets whether BindChannel and ListChannels in a Cluster add channels to ch_list,
 // too. It is for servers that read only ch_list, see [Server.ReadsChannelSets]. It is set until the
 // first call.
 func (r *Redis) KeepChannelList(keep bool) { r.listForFormer.Store(keep) }

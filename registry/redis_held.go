@@ -20,18 +20,29 @@ func (r *Redis) HoldClients(ctx context.Context, server string, clients []string
 	return nil
 }
 
-// HoldChannels adds the channels to the server's s_ch_ and to the list of channels again. It is for
-// a server that has bound them: a failover may have lost these entries, and not those in ch_. It
-// returns ErrDead if the server was declared dead. After an error some of the channels may have
-// been added.
+// HoldChannels adds the channels to the server's s_ch_ again. It is for a server that has bound
+// them: a failover may have lost these entries, and not those in ch_. It returns ErrDead if the
+// server was declared dead. After an error some of the channels may have been added.
 func (r *Redis) HoldChannels(ctx context.Context, server string, channels []string) error {
+	for chunk := range slices.Chunk(channels, redispipe.MaxNames) {
+		if err := r.hold(ctx, r.keys.heldChannels(server), server, chunk...); err != nil {
+			return fmt.Errorf("hold %d channels: %w", len(channels), err)
+		}
+	}
+	return nil
+}
+
+// ListChannels is HoldChannels, and also adds the channels to the list of channels again. In a
+// Cluster, the channels of a chunk may be in sets of all masters: so call it only for channels that
+// are listed where entries may be lost, see ListedIn.
+func (r *Redis) ListChannels(ctx context.Context, server string, channels []string) error {
 	for chunk := range slices.Chunk(channels, redispipe.MaxNames) {
 		err := r.hold(ctx, r.keys.heldChannels(server), server, chunk...)
 		if err == nil {
 			err = r.changeLists(ctx, "sadd", chunk, r.listForFormer.Load()).err()
 		}
 		if err != nil {
-			return fmt.Errorf("hold %d channels: %w", len(channels), err)
+			return fmt.Errorf("list %d channels: %w", len(channels), err)
 		}
 	}
 	return nil

@@ -24,6 +24,7 @@ type Registry interface {
 	RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 	HoldChannels(ctx context.Context, server string, channels []string) error
+	ListChannels(ctx context.Context, server string, channels []string) error
 }
 
 // Queue is the part of the queue that the hub calls.

@@ -31,12 +31,20 @@ func (h *Hub) Held() []HeldChannel {
 	return held
 }
 
-// ListAgain adds the channels to the lists of channels again: that of this server and that of all.
-// The store may have lost the entries, but not the servers of the channels. It skips channels that
-// are not bound: nothing would remove their entries.
-func (h *Hub) ListAgain(ctx context.Context, names []string) (err error) {
+// HoldAgain adds the channels to this server's own list again. The store may have lost the entries,
+// but not the servers of the channels. It skips channels that are not bound: nothing would remove
+// their entries.
+func (h *Hub) HoldAgain(ctx context.Context, names []string) (err error) {
 	h.eachBound(names, func(channels []*Channel) {
 		err = errors.Join(err, h.opts.Registry.HoldChannels(ctx, h.opts.ServerID(), namesOf(channels)))
+	})
+	return err
+}
+
+// ListAgain is HoldAgain, and also adds the channels to the list of all channels.
+func (h *Hub) ListAgain(ctx context.Context, names []string) (err error) {
+	h.eachBound(names, func(channels []*Channel) {
+		err = errors.Join(err, h.opts.Registry.ListChannels(ctx, h.opts.ServerID(), namesOf(channels)))
 	})
 	return err
 }

@@ -13,8 +13,8 @@ import (
 // countingRegistry records the calls that bind channels again, and can fail them.
 type countingRegistry struct {
 	*registry.Memory
-	bound, listed []string
-	fail          error
+	bound, held, listed []string
+	fail                error
 }
 
 func (r *countingRegistry) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
@@ -26,8 +26,13 @@ func (r *countingRegistry) RebindChannels(ctx context.Context, server string, ch
 }
 
 func (r *countingRegistry) HoldChannels(ctx context.Context, server string, channels []string) error {
-	r.listed = append(r.listed, channels...)
+	r.held = append(r.held, channels...)
 	return errors.Join(r.fail, r.Memory.HoldChannels(ctx, server, channels))
+}
+
+func (r *countingRegistry) ListChannels(ctx context.Context, server string, channels []string) error {
+	r.listed = append(r.listed, channels...)
+	return errors.Join(r.fail, r.Memory.ListChannels(ctx, server, channels))
 }
 
 // TestRebind checks that channels whose bindings are lost are bound and read again, and no others.
@@ -68,8 +73,11 @@ func TestRebind(t *testing.T) {
 	if servers, _ := s.reg.ChannelServers(t.Context(), "a"); !slices.Equal(servers, []string{"me"}) || !slices.Equal(reg.bound, []string{"a"}) {
 		t.Errorf("bound on %v, by calls for %v", servers, reg.bound)
 	}
-	if err := s.ListAgain(t.Context(), []string{"b", "unknown"}); err != nil || !slices.Equal(reg.listed, []string{"b"}) {
-		t.Errorf("listed %v, %v", reg.listed, err)
+	if err := s.ListAgain(t.Context(), []string{"b", "unknown"}); err != nil || !slices.Equal(reg.listed, []string{"b"}) || reg.held != nil {
+		t.Errorf("listed %v, held %v, %v", reg.listed, reg.held, err)
+	}
+	if err := s.HoldAgain(t.Context(), []string{"a", "unknown"}); err != nil || !slices.Equal(reg.held, []string{"a"}) || len(reg.listed) > 1 {
+		t.Errorf("held %v, listed %v, %v", reg.held, reg.listed, err)
 	}
 	reg.fail = errors.New("unavailable")
 	if _, failed, err := s.Rebind(t.Context(), []string{"a", "b"}, ""); !errors.Is(err, reg.fail) || !slices.Equal(failed, []string{"a", "b"}) {

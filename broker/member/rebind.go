@@ -107,7 +107,7 @@ func (m *Member) list(of *slots.Set) {
 			}
 			needs := held
 			if m.opts.Registry.ListedIn(c.Name, of) {
-				needs = needHeld
+				needs |= needList
 			}
 			if of.HasName(c.Name) {
 				needs |= needOwn
@@ -135,7 +135,7 @@ func (m *Member) list(of *slots.Set) {
 func (m *Member) rebindBatch(ctx context.Context, batch map[item]need, formerID string) {
 	ctx, cancel := context.WithTimeout(ctx, rebindTimeout)
 	defer cancel()
-	var held, own []string
+	var held, listed, own []string
 	var clients []session.Lost
 	for _, i := range sorted(batch) {
 		needs := batch[i]
@@ -146,7 +146,10 @@ func (m *Member) rebindBatch(ctx context.Context, batch map[item]need, formerID 
 		if needs&needOwn != 0 {
 			own = append(own, i.name)
 		}
-		if needs&needHeld != 0 {
+		switch { // binding and listing a channel includes holding it
+		case needs&needList != 0:
+			listed = append(listed, i.name)
+		case needs&(needHeld|needOwn) == needHeld:
 			held = append(held, i.name)
 		}
 	}
@@ -162,7 +165,10 @@ func (m *Member) rebindBatch(ctx context.Context, batch map[item]need, formerID 
 	}
 	p := m.parts
 	if len(held) > 0 {
-		failure(ofChannel, held, p.Hub.ListAgain(ctx, held))
+		failure(ofChannel, held, p.Hub.HoldAgain(ctx, held))
+	}
+	if len(listed) > 0 {
+		failure(ofChannel, listed, p.Hub.ListAgain(ctx, listed))
 	}
 	if len(own) > 0 {
 		restored, names, err := p.Hub.Rebind(ctx, own, formerID)

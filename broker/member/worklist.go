@@ -28,7 +28,10 @@ type need uint8
 const (
 	needOwn  need = 1 << iota // in the slot of the name: the servers of a channel, the record of a client
 	needUser                  // in the slot of the client's user: the user's list of clients
-	needHeld                  // in the slot of this server: its lists of channels and clients; in that of the list of channels
+	needHeld                  // in the slot of this server: its lists of channels and clients
+	needList                  // in the slot of the list of channels that has the channel
+
+	needAll = needOwn | needUser | needHeld | needList
 )
 
 // worklist is what must be compared with the store, and bound again where it differs. An item
@@ -90,7 +93,7 @@ func (w *worklist) beatSucceeded() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, i := range sorted(w.ripe) {
-		w.addLocked(i, needOwn|needUser|needHeld)
+		w.addLocked(i, needAll)
 	}
 	clear(w.ripe)
 }

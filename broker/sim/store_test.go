@@ -111,6 +111,10 @@ func (s *store) HoldChannels(ctx context.Context, server string, channels []stri
 	}))...)
 }
 
+func (s *store) ListChannels(ctx context.Context, server string, channels []string) error {
+	return s.HoldChannels(ctx, server, channels)
+}
+
 func (s *store) ListedIn(channel string, of *slots.Set) bool {
 	return s.w.registry.ListedIn(channel, of)
 }
