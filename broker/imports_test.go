@@ -14,6 +14,7 @@ import (
 var mayImport = map[string][]string{
 	".":                     {}, // the version
 	"internal/nearest":      {},
+	"internal/setting":      {},
 	"internal/wire":         {},
 	"internal/payload":      {"internal/wire"},
 	"internal/strict":       {"internal/payload", "internal/wire"},
@@ -68,7 +69,7 @@ var mayImport = map[string][]string{
 	"bench/system":          {"internal/await", "internal/freeport", "internal/proc", "internal/redispipe", "broker/dialect", "broker/dialect/*", "bench/swarm", "bench/usage"},
 	"bench/report":          {},
 	"bench/suite":           {"internal/proc", "internal/redistest", "bench/*"},
-	"configs":               {"internal/nearest", "kit/*", "broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
+	"configs":               {"internal/nearest", "internal/setting", "kit/*", "broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
 	"broker":                {"internal/slots", "internal/state", "internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*", "janitor/heartbeat"},
 	"broker/dialect":        {"internal/state", "internal/wire"},
 	"broker/dialect/native": {"internal/payload", "internal/state", "internal/wire", "broker/dialect"},

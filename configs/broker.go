@@ -7,48 +7,47 @@ import (
 	"time"
 
 	"switchboard/broker/namespace"
+	"switchboard/internal/setting"
 )
 
-// Broker has the settings of the broker, by their names in the file. Broker.Options, Registry and
-// Queue convert them.
+// Broker has the settings of the broker. Broker.Options, Registry and Queue convert them.
 type Broker struct {
-	HTTP      string `setting:"http"`
-	TCP       string `setting:"tcp"`
-	Peer      string `setting:"peer"`
-	Advertise string `setting:"advertise"`
-	Probes    string `setting:"probes"`
-	Pprof     string `setting:"pprof"`
-	Console   string `setting:"console"` // on or off
-	Name      string `setting:"name"`
+	HTTP      string `setting:"http" flag:"ADDRESS" default:"127.0.0.1:8080" help:"host:port of /ws, /v1, /healthz, /readyz and /metrics"`
+	TCP       string `setting:"tcp" flag:"ADDRESS" default:"127.0.0.1:7070" help:"host:port of raw TCP (one JSON message per line) and WebSocket; off for none"`
+	Peer      string `setting:"peer" flag:"ADDRESS" unset:"default http if --http is a loopback address, otherwise required" help:"host:port of a separate port for the links between instances, which must not be published; or http for the HTTP port"`
+	Advertise string `setting:"advertise" flag:"ADDRESS" unset:"default the address of the port, with a private address for 0.0.0.0" help:"host:port at which other instances reach the links, or a go-sockaddr template\nfor the host, like {{ GetPrivateIP }}"`
+	Probes    string `setting:"probes" flag:"ADDRESS" unset:"default the HTTP port" help:"host:port of a separate port for /healthz, /readyz and /metrics, without TLS;\nit must not be published"`
+	Pprof     string `setting:"pprof" flag:"ADDRESS" unset:"default none" help:"loopback host:port of /debug/pprof/, like 127.0.0.1:6060"`
+	Console   string `setting:"console" default:"on" choices:"on,off" help:"the console for people, at /console/ of the HTTP port; see docs/console.md"`
+	Name      string `setting:"name" flag:"NAME" unset:"default the host name" help:"first part of the id of this server, <name>-<random>"`
 
-	Redis    Secret   `setting:"redis"` // the URL may hold a password
-	RedisTLS RedisTLS `setting:"redis_tls"`
-	Prefix   string   `setting:"prefix"`
+	Redis    Secret `setting:"redis" flag:"URL" unset:"default none: in memory" help:"redis://, redis-sentinel:// or redis-cluster:// (rediss for TLS), like redis://:password@host:6379/0; all instances share it"`
+	RedisTLS RedisTLS
+	Prefix   string `setting:"prefix" flag:"TEXT" unset:"default none" help:"prefix of all keys in Redis, like prod:"`
 
-	Insecure       bool          `setting:"insecure"`
-	MaxConnections int           `setting:"max_connections"`
-	DrainTime      time.Duration `setting:"drain_time"`
-	LogLevel       string        `setting:"log_level"`
-	LogFormat      string        `setting:"log_format"`
+	Insecure       bool          `setting:"insecure" flag:"" unset:"default no" help:"permit missing keys and secrets on addresses that are not loopback"`
+	MaxConnections int           `setting:"max_connections" flag:"N" zero:"true" unset:"default as many as the limit of descriptors allows" help:"client connections of this process"`
+	DrainTime      time.Duration `setting:"drain_time" flag:"DURATION" default:"10s" help:"time over which the reconnects of the clients are spread at a shutdown"`
+	Log
 
-	Auth           Auth           `setting:"auth"`
-	Namespaces     *namespace.Set `setting:"namespaces"`
-	PeerSecret     Secret         `setting:"peer_secret"`
-	PeerSecretFile string         `setting:"peer_secret_file"`
-	Hosts          []string       `setting:"hosts"`
-	Origins        []string       `setting:"origins"`
-	Limits         Limits         `setting:"limits"`
-	Times          Times          `setting:"times"`
-	Requests       Requests       `setting:"requests"`
-	Compression    bool           `setting:"compression"`
-	FastPush       bool           `setting:"fast_push"`
-	Webhooks       Webhooks       `setting:"webhooks"`
-	Hooks          Hooks          `setting:"hooks"`
-	TLS            TLS            `setting:"tls"`
-	PeerTLS        PeerTLS        `setting:"peer_tls"`
-	Kit            Kit            `setting:"kit"`
-	Runtime        Runtime        `setting:"runtime"`
-	Faults         Faults         `setting:"faults"`
+	Auth           Auth
+	Namespaces     *namespace.Set `setting:"namespaces" unset:"default users may subscribe and read, only the backend publishes" help:"rights on channels: a section of NAME: {subscribe: WHO, publish: WHO,\npresence: WHO or off, history: WHO, history_messages: N, history_age: DURATION,\nmessage: BYTES, publish_rate: N, state: WHO, state_keep: DURATION or forever,\ngrace: DURATION or never, fields: {PATTERN: {write: WHO or claim, own: always,\nttl: DURATION, max: N, bytes: N, of: FIELD, grace: DURATION or never}},\nneeds: FIELD, by: FIELD, durable: WHO, fields_gone: true}. NAME is news, chat:*,\ninbox:{user} or *; WHO is anyone, users, named, grant or nobody, or a list. See\ndocs/access.md"`
+	PeerSecret     Secret         `setting:"peer_secret" unset:"default none" help:"secret for the links between instances, the same on all, of at least 32 bytes"`
+	PeerSecretFile string         `setting:"peer_secret_file" help:"a file with the secret instead"`
+	Hosts          []string       `setting:"hosts" unset:"default none" help:"names under which clients without a key or a token reach the broker, like push.example.com or *.example.com, besides localhost and its addresses; see docs/access.md"`
+	Origins        []string       `setting:"origins" unset:"default none" help:"origins of web pages that may connect besides the broker's own host, like *.example.com"`
+	Limits         Limits
+	Times          Times
+	Requests       Requests
+	Compression    bool `setting:"compression" unset:"default no" help:"negotiate permessage-deflate on /ws; this costs memory for each connection"`
+	FastPush       bool `setting:"fast_push" default:"true" help:"read the pushes after the first one on a connection without net/http, at half the\ncost; net/http always serves all other calls"`
+	Webhooks       Webhooks
+	Hooks          Hooks
+	TLS            TLS
+	PeerTLS        PeerTLS
+	Kit            Kit
+	Runtime        Runtime
+	Faults         Faults
 
 	// Unknown are the SWITCHBOARD_ variables that belong to no setting.
 	Unknown []string `setting:"-"`
@@ -56,114 +55,94 @@ type Broker struct {
 
 // Auth has the keys for API calls and for tokens.
 type Auth struct {
-	Keys            []Secret      `setting:"keys"`
-	KeysFile        string        `setting:"keys_file"`
-	HS256Secret     Secret        `setting:"hs256_secret"`
-	HS256SecretFile string        `setting:"hs256_secret_file"`
-	RS256KeysFile   string        `setting:"rs256_keys_file"`
-	EdDSAKeysFile   string        `setting:"eddsa_keys_file"`
-	TokenKeys       []tokenKey    `setting:"token_keys"`
-	JWKSURL         string        `setting:"jwks_url"`
-	JWKSRefresh     time.Duration `setting:"jwks_refresh"`
-	JWKSGrace       time.Duration `setting:"jwks_grace"`
-	JWKSStale       time.Duration `setting:"jwks_stale"`
-	Audience        []string      `setting:"audience"`
-	Issuer          []string      `setting:"issuer"`
-	Leeway          time.Duration `setting:"leeway"`
-	Anonymous       bool          `setting:"anonymous"`
-	ClientPublish   bool          `setting:"client_publish"`
+	Keys            []Secret      `setting:"auth.keys" unset:"default none: every caller may push" help:"API keys of /v1: entries that broker key prints, or plain:KEY; several allow rotation"`
+	KeysFile        string        `setting:"auth.keys_file" help:"a file with one entry per line instead; # begins a comment"`
+	HS256Secret     Secret        `setting:"auth.hs256_secret" unset:"default none" help:"secret for client tokens (JWT, HS256) of at least 32 bytes"`
+	HS256SecretFile string        `setting:"auth.hs256_secret_file" help:"a file with one such secret per line instead; # begins a comment"`
+	RS256KeysFile   string        `setting:"auth.rs256_keys_file" help:"PEM file with RSA public keys or certificates for client tokens (RS256)"`
+	EdDSAKeysFile   string        `setting:"auth.eddsa_keys_file" help:"PEM file with Ed25519 public keys for client tokens (EdDSA)"`
+	TokenKeys       []tokenKey    `setting:"auth.token_keys" unset:"default none" help:"keys that client tokens name (kid): a section of\nNAME: {alg: HS256 or RS256 or ES256 or EdDSA ..., file: PATH}"`
+	JWKSURL         string        `setting:"auth.jwks_url" unset:"default none" help:"https URL at which the issuer of client tokens publishes its keys (JWK set)"`
+	JWKSRefresh     time.Duration `setting:"auth.jwks_refresh" default:"10m" help:"interval of fetches; a token with an unknown key also causes one"`
+	JWKSGrace       time.Duration `setting:"auth.jwks_grace" default:"10m" help:"how long a key stays valid after the issuer has removed it"`
+	JWKSStale       time.Duration `setting:"auth.jwks_stale" default:"24h" help:"how long the keys stay valid while they cannot be fetched"`
+	Audience        []string      `setting:"auth.audience" unset:"default aud is not checked" help:"a client token must have one of these in its aud"`
+	Issuer          []string      `setting:"auth.issuer" unset:"default iss is not checked" help:"a client token must have one of these as its iss"`
+	Leeway          time.Duration `setting:"auth.leeway" default:"10s" zero:"true" help:"tolerated difference to the clock of the issuer"`
+	Anonymous       bool          `setting:"auth.anonymous" unset:"default no" help:"clients may connect without a token; they have no user"`
+	ClientPublish   bool          `setting:"auth.client_publish" unset:"default only without keys and tokens" help:"users may publish to channels, if there are no namespaces"`
 }
 
 // Limits are maximum numbers. Rates are per second unless noted.
 type Limits struct {
-	Message         int   `setting:"message"` // bytes
-	Channels        int   `setting:"channels"`
-	Presence        int   `setting:"presence"`
-	Batch           int   `setting:"batch"`
-	Targets         int   `setting:"targets"`
-	ClientQueue     int   `setting:"client_queue"`
-	ChannelMessages int   `setting:"channel_messages"`
-	ChannelBytes    int64 `setting:"channel_bytes"`
-	RequestQueue    int   `setting:"request_queue"`
+	Message         int   `setting:"limits.message" default:"65536" help:"bytes of one payload"`
+	Channels        int   `setting:"limits.channels" default:"128" help:"subscriptions of one connection"`
+	Presence        int   `setting:"limits.presence" default:"200" help:"members of a channel above which presence sends its changes in batches, once a\nsecond, and here is refused"`
+	Batch           int   `setting:"limits.batch" default:"1000" help:"pushes in one batch call, and targets of one push"`
+	Targets         int   `setting:"limits.targets" default:"10000" help:"targets of one call, over all its pushes"`
+	ClientQueue     int   `setting:"limits.client_queue" default:"1000" help:"messages that wait for one client; one more drops the oldest"`
+	ChannelMessages int   `setting:"limits.channel_messages" default:"10000" help:"messages that a channel keeps, until the janitor trims it to the newest 1000"`
+	ChannelBytes    int64 `setting:"limits.channel_bytes" default:"8388608" help:"bytes that a channel keeps"`
+	RequestQueue    int   `setting:"limits.request_queue" default:"10000" help:"client requests that wait in one qq_ list"`
 
-	RequestBytes      int64 `setting:"request_bytes"`
-	RequestShare      int   `setting:"request_share"`
-	RequestShareBytes int64 `setting:"request_share_bytes"`
+	RequestBytes      int64 `setting:"limits.request_bytes" default:"8388608" help:"bytes that wait in one qq_ list"`
+	RequestShare      int   `setting:"limits.request_share" default:"100" help:"requests of one user that wait in a qq_ list; for clients without a user, requests\nof one address"`
+	RequestShareBytes int64 `setting:"limits.request_share_bytes" default:"1048576" help:"bytes of those requests"`
 
 	// Of the state of a channel.
-	Fields      int `setting:"fields"`
-	StateBytes  int `setting:"state_bytes"`
-	FieldBytes  int `setting:"field_bytes"`
-	Operations  int `setting:"operations"`   // of one publish
-	OwnedFields int `setting:"owned_fields"` // by one client
+	Fields      int `setting:"limits.fields" default:"1024" help:"fields in the state of a channel"`
+	StateBytes  int `setting:"limits.state_bytes" default:"1048576" help:"bytes of the names and values of those fields"`
+	FieldBytes  int `setting:"limits.field_bytes" default:"16384" help:"bytes of one value"`
+	Operations  int `setting:"limits.operations" default:"64" help:"fields that one publish changes, and conditions of one publish"` // of one publish
+	OwnedFields int `setting:"limits.owned_fields" default:"16" help:"fields of a channel that one client owns"`
 
 	// Zero means unlimited for these, except that the limit of UserConnections is then 64.
-	MessageRate        int      `setting:"message_rate"` // of a connection
-	ByteRate           int      `setting:"byte_rate"`    // of a connection
-	NewChannels        int      `setting:"new_channels"` // of a user or an address, per minute
-	UserStored         int      `setting:"user_stored"`  // bytes of a user or an address, per hour
-	UserRead           int      `setting:"user_read"`    // bytes of a user or an address, per second
-	UserConnections    int      `setting:"user_connections"`
-	AddressConnections int      `setting:"address_connections"`
-	AddressRate        int      `setting:"address_rate"` // connects
-	Proxies            []string `setting:"proxies"`
-	ProxyProtocol      []string `setting:"proxy_protocol"`      // networks, on the TCP port
-	ProxyProtocolHTTP  []string `setting:"proxy_protocol_http"` // networks, on the HTTP port
-	PushRate           int      `setting:"push_rate"`           // of an API key
+	MessageRate        int      `setting:"limits.message_rate" default:"500" zero:"true" help:"messages a second from one connection, with bursts of four seconds' worth; 0 for\nno limit. Acknowledgements do not count"`
+	ByteRate           int      `setting:"limits.byte_rate" default:"2097152" zero:"true" help:"bytes a second from one connection, with bursts of four seconds' worth; 0 for no\nlimit"` // of a connection
+	NewChannels        int      `setting:"limits.new_channels" default:"60" zero:"true" help:"channels a minute that the clients of one user, or those without a user at one\naddress (an IPv6 /64), may create by a publish on all instances, or by a subscribe on\nthis one, with bursts of the same number, or of limits.channels if that is larger;\n0 for no limit. List your load balancer in limits.proxies"`
+	UserStored         int      `setting:"limits.user_stored" default:"67108864" zero:"true" help:"bytes an hour that the same clients may store on all instances by publishes, with bursts of the same number; 0 for no limit"`                // bytes of a user or an address, per hour
+	UserRead           int      `setting:"limits.user_read" default:"2097152" zero:"true" help:"bytes a second that messages of the same clients may make the store send to this instance, with bursts of four seconds' worth; 0 for no limit"` // bytes of a user or an address, per second
+	UserConnections    int      `setting:"limits.user_connections" zero:"true" unset:"default 64" help:"clients of one user online at once, on all instances; at most 64"`
+	AddressConnections int      `setting:"limits.address_connections" zero:"true" unset:"default no limit" help:"connections from one address (an IPv6 /64) to this process, including those of backends. List your load balancer in limits.proxies first"`
+	AddressRate        int      `setting:"limits.address_rate" zero:"true" unset:"default no limit" help:"new connections a second from one address, with bursts of four seconds' worth"`
+	Proxies            []string `setting:"limits.proxies" unset:"default none" help:"load balancers and backends, like 10.0.0.0/8, that are exempt from the address\nlimits; the address that they forward on /ws (X-Forwarded-For) is limited instead"`
+	ProxyProtocol      []string `setting:"limits.proxy_protocol" unset:"default none" help:"load balancers, like 10.0.0.5, whose connections to the TCP port must begin with a PROXY header (version 1 or 2), which names the client; headers of others are refused"` // networks, on the TCP port
+	ProxyProtocolHTTP  []string `setting:"limits.proxy_protocol_http" unset:"default none" help:"the same for the HTTP port, before any TLS; also for health checks and backends from these addresses"`
+	PushRate           int      `setting:"limits.push_rate" zero:"true" unset:"default no limit" help:"pushes a second with one API key, with bursts of four seconds' worth; each target counts"` // of an API key
 }
 
 // Times are intervals and lifetimes.
 type Times struct {
-	Beat       time.Duration `setting:"beat"`
-	Refresh    time.Duration `setting:"refresh"`
-	Ping       time.Duration `setting:"ping"`
-	Connect    time.Duration `setting:"connect"`
-	Slow       time.Duration `setting:"slow"`
-	ClientTTL  time.Duration `setting:"client_ttl"`
-	ChannelTTL time.Duration `setting:"channel_ttl"`
+	Beat       time.Duration `setting:"times.beat" default:"2s" help:"interval at which this server renews its lease, which lasts five beats"`
+	Refresh    time.Duration `setting:"times.refresh" default:"30m" help:"interval at which each client's binding is renewed; a binding lasts five intervals"`
+	Ping       time.Duration `setting:"times.ping" default:"25s" help:"interval of pings on a connection"`
+	Connect    time.Duration `setting:"times.connect" default:"10s" help:"deadline for a handshake, and then for the connect message"`
+	Slow       time.Duration `setting:"times.slow" default:"1m" help:"how long a client may leave its socket unread"`
+	ClientTTL  time.Duration `setting:"times.client_ttl" default:"1h" help:"how long messages wait for a client"`
+	ChannelTTL time.Duration `setting:"times.channel_ttl" default:"1h" help:"how long a channel's messages are kept after the last push; a janitor empties the channel earlier, by default after 30m"`
 
-	PositionTTL time.Duration `setting:"position_ttl"`
-	RequestTTL  time.Duration `setting:"request_ttl"`
-	RevokedTTL  time.Duration `setting:"revoked_ttl"`
+	PositionTTL time.Duration `setting:"times.position_ttl" default:"6h" help:"how long a channel without messages and subscribers is remembered: a client that\ncomes back later receives a gap"`
+	RequestTTL  time.Duration `setting:"times.request_ttl" default:"1h" help:"how long requests wait for a worker; each new request to a qq_ list restarts the time of all requests in it"`
+	RevokedTTL  time.Duration `setting:"times.revoked_ttl" default:"720h" help:"how long revoked tokens are refused: at least as long as your tokens live"`
+}
+
+// Log is the format of the log of both programs.
+type Log struct {
+	LogLevel  string `setting:"log_level" flag:"LEVEL" default:"info" choices:"trace,debug,info,warn,error" help:"trace, debug, info, warn or error"`
+	LogFormat string `setting:"log_format" flag:"FORMAT" default:"auto" choices:"auto,json,console" help:"json, console, or auto: console on a terminal, otherwise json"`
 }
 
 // Faults are deliberate faults of the broker, for tests.
 type Faults struct {
-	Hints string `setting:"hints"`
+	Hints string `setting:"faults.hints" choices:"drop,mangle" unset:"default none" help:"drop loses the hints to other instances; mangle repeats and reorders hints from them"`
 }
 
 const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
 // DefaultBroker returns the defaults.
-func DefaultBroker() Broker {
-	return Broker{
-		HTTP:      "127.0.0.1:8080",
-		TCP:       "127.0.0.1:7070",
-		Console:   "on",
-		DrainTime: 10 * time.Second,
-		LogLevel:  "info",
-		LogFormat: "auto",
-		Auth: Auth{
-			Leeway: 10 * time.Second, JWKSRefresh: 10 * time.Minute, JWKSGrace: 10 * time.Minute, JWKSStale: 24 * time.Hour,
-		},
-		Limits: Limits{
-			Message: 64 << 10, Channels: 128, Presence: 200, Batch: 1000, Targets: 10_000,
-			ClientQueue: 1000, ChannelMessages: 10_000, ChannelBytes: 8 << 20, RequestQueue: 10_000,
-			RequestBytes: 8 << 20, RequestShare: 100, RequestShareBytes: 1 << 20,
-			Fields: 1024, StateBytes: 1 << 20, FieldBytes: 16 << 10, Operations: 64, OwnedFields: 16,
-			MessageRate: 500, ByteRate: 2 << 20, NewChannels: 60, UserStored: 64 << 20, UserRead: 2 << 20,
-		},
-		Times: Times{
-			Beat: 2 * time.Second, Refresh: 30 * time.Minute, Ping: 25 * time.Second,
-			Connect: 10 * time.Second, Slow: time.Minute, ClientTTL: time.Hour, ChannelTTL: time.Hour,
-			PositionTTL: 6 * time.Hour, RequestTTL: time.Hour, RevokedTTL: 30 * 24 * time.Hour,
-		},
-		Requests: defaultRequests(),
-		FastPush: true,
-		Webhooks: defaultWebhooks(),
-		Hooks:    defaultHooks(),
-		Runtime:  defaultRuntime(),
-	}
+func DefaultBroker() (b Broker) {
+	setting.SetDefaults(&b)
+	return b
 }
 
 // LoadBroker reads args (without the program's name), environ (as os.Environ returns it) and the

@@ -12,36 +12,23 @@ import (
 
 // TLS names the files for the HTTP port.
 type TLS struct {
-	CertFile string `setting:"cert_file"`
-	KeyFile  string `setting:"key_file"`
+	CertFile string `setting:"tls.cert_file" unset:"default none: no TLS" help:"PEM file with the certificate of the HTTP port; the TCP port has no TLS"`
+	KeyFile  string `setting:"tls.key_file" help:"PEM file with the private key of the certificate"`
 }
 
 // PeerTLS names the files for the links, on which both ends show a certificate.
 type PeerTLS struct {
-	CertFile string `setting:"cert_file"`
-	KeyFile  string `setting:"key_file"`
-	CAFile   string `setting:"ca_file"`
-	Name     string `setting:"name"`
+	CertFile string `setting:"peer_tls.cert_file" unset:"default none: no encryption" help:"PEM file with the certificate of this instance for the links, for server and client use; all instances need one, or none"`
+	KeyFile  string `setting:"peer_tls.key_file" help:"PEM file with the private key of the certificate"`
+	CAFile   string `setting:"peer_tls.ca_file" help:"PEM file with the authority that signed the certificates of all instances"`
+	Name     string `setting:"peer_tls.name" unset:"default the advertised address" help:"name in the certificates of all instances"`
 }
 
 // RedisTLS names the files for a rediss:// URL.
 type RedisTLS struct {
-	CAFile   string `setting:"ca_file"`
-	CertFile string `setting:"cert_file"`
-	KeyFile  string `setting:"key_file"`
-}
-
-var redisTLSSettings = []spec{
-	{key: "redis_tls.ca_file", text: "PEM file with the authorities that verify the certificate of Redis (rediss)", unset: "default the system's"},
-	{key: "redis_tls.cert_file", text: "PEM file with the client certificate for Redis", unset: "default none"},
-	{key: "redis_tls.key_file", text: "PEM file with the private key of the certificate"},
-}
-
-var peerTLSSettings = []spec{
-	{key: "peer_tls.cert_file", text: "PEM file with the certificate of this instance for the links, for server and client\nuse; all instances need one, or none", unset: "default none: no encryption"},
-	{key: "peer_tls.key_file", text: "PEM file with the private key of the certificate"},
-	{key: "peer_tls.ca_file", text: "PEM file with the authority that signed the certificates of all instances"},
-	{key: "peer_tls.name", text: "name in the certificates of all instances", unset: "default the advertised address"},
+	CAFile   string `setting:"redis_tls.ca_file" unset:"default the system's" help:"PEM file with the authorities that verify the certificate of Redis (rediss)"`
+	CertFile string `setting:"redis_tls.cert_file" unset:"default none" help:"PEM file with the client certificate for Redis"`
+	KeyFile  string `setting:"redis_tls.key_file" help:"PEM file with the private key of the certificate"`
 }
 
 // files opens the certificate. It returns nil without one.

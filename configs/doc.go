@@ -14,9 +14,10 @@
 // sections like namespaces are YAML. Any key in the file that is not a field of [Broker] or
 // [Janitor] is an error, with its line.
 //
-// A new setting needs a field of [Broker] or [Janitor] with a tag, its default in [DefaultBroker]
-// or [DefaultJanitor] unless that is zero, and a row in brokerhelp.go or janitorhelp.go. A test
-// checks that it has the row.
+// A new setting is a field with tags, see package setting, in the options of the package that uses
+// the value. [Broker] and [Janitor] hold these options. They have the field themselves if the value
+// needs a conversion, such as the reading of a file. The help and docs/config.md follow:
+// brokerhelp.go and janitorhelp.go have only the groups of the help and their order.
 //
 // Secrets have the type [Secret], which no format verb and no encoder prints. No error of this
 // package contains the value of a secret.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"switchboard/internal/setting"
 )
 
 // parseYAML returns the root node of text, nil if there is none.
@@ -91,7 +93,9 @@ func each(node *yaml.Node, key string, f func(name string, value *yaml.Node) err
 }
 
 // unknownKey returns the error for an unknown name in a mapping.
-func unknownKey(known ...string) error { return errors.New("unknown key; want " + orList(known)) }
+func unknownKey(known ...string) error {
+	return errors.New("unknown key; want " + setting.OrList(known))
+}
 
 func text(node *yaml.Node) (string, error) {
 	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" {

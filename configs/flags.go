@@ -13,35 +13,35 @@ import (
 
 // flagText is the value of a flag. Its type is that of the setting.
 type flagText struct {
-	setting *setting
-	value   any
+	row   *row
+	value any
 }
 
 // Set implements pflag.Value.
 func (f *flagText) Set(text string) (err error) {
-	f.value, err = f.setting.parse(text)
+	f.value, err = f.row.parse(text)
 	return err
 }
 
 // Type implements pflag.Value.
-func (f *flagText) Type() string { return f.setting.typ.String() }
+func (f *flagText) Type() string { return f.row.Type.String() }
 
 // String implements pflag.Value. It returns nothing, since the value may be a secret.
 func (f *flagText) String() string { return "" }
 
 // parseFlags returns the settings in args, and the path after --config.
-func (p *program) parseFlags(settings []*setting, args []string) (given values, path string, err error) {
+func (p *program) parseFlags(rows []*row, args []string) (given values, path string, err error) {
 	flags := pflag.NewFlagSet(p.name, pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&path, "config", "", "")
 	help := flags.BoolP("help", "h", false, "")
 	version := flags.Bool("version", false, "")
-	for _, s := range settings {
-		if !s.flag {
+	for _, r := range rows {
+		if !r.Flag {
 			continue
 		}
-		f := flags.VarPF(&flagText{setting: s}, s.flagName(), "", "")
-		if s.typ.Kind() == reflect.Bool {
+		f := flags.VarPF(&flagText{row: r}, r.FlagName(), "", "")
+		if r.Type.Kind() == reflect.Bool {
 			f.NoOptDefVal = "true"
 		}
 	}
@@ -58,7 +58,7 @@ func (p *program) parseFlags(settings []*setting, args []string) (given values, 
 	given = values{}
 	flags.Visit(func(f *pflag.Flag) {
 		if v, ok := f.Value.(*flagText); ok { // --config, --help and --version are not settings
-			given[v.setting.key] = v.value
+			given[v.row.Key] = v.value
 		}
 	})
 	return given, path, nil

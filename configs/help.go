@@ -18,40 +18,40 @@ const textColumn = 26
 func (p *program) help() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage: %s [flags]\n", p.intro, p.name)
-	settings := p.settings()
-	p.helpGroups(&b, settings, true)
+	rows := p.rows()
+	p.helpGroups(&b, rows, true)
 	fmt.Fprintf(&b, "\nOther flags\n")
 	helpItem(&b, "--config FILE", "a YAML file with settings; their names are those of the flags, with _ for -", "env "+p.env("config"))
 	helpItem(&b, "-h, --help", "print this")
 	helpItem(&b, "--version", "print the version")
-	if slices.ContainsFunc(settings, func(s *setting) bool { return !s.flag }) {
+	if slices.ContainsFunc(rows, func(r *row) bool { return !r.Flag }) {
 		fmt.Fprintf(&b, "\nSettings without a flag, for the file (a dot separates section and name) and the environment\n")
-		p.helpGroups(&b, settings, false)
+		p.helpGroups(&b, rows, false)
 	}
 	fmt.Fprintf(&b, "\nA flag overrides the environment, the environment overrides the file, and the file overrides the default.\n")
 	return b.String() + p.outro
 }
 
 // helpGroups writes the settings with a flag, or the others.
-func (p *program) helpGroups(b *strings.Builder, settings []*setting, flags bool) {
+func (p *program) helpGroups(b *strings.Builder, rows []*row, flags bool) {
 	title := ""
-	for _, s := range settings {
-		if s.flag != flags {
+	for _, r := range rows {
+		if r.Flag != flags {
 			continue
 		}
-		if s.group != title {
-			title = s.group
+		if r.group != title {
+			title = r.group
 			fmt.Fprintf(b, "\n%s\n", title)
 		}
-		name := s.key
+		name := r.Key
 		if flags {
-			name = strings.TrimSpace("--" + s.flagName() + " " + s.arg)
+			name = strings.TrimSpace("--" + r.FlagName() + " " + r.Arg)
 		}
-		last := "env " + p.env(s.key)
-		if text := s.defaultText(); text != "" {
+		last := "env " + p.env(r.Key)
+		if text := r.DefaultText(); text != "" {
 			last = text + "; " + last
 		}
-		helpItem(b, name, s.text, last)
+		helpItem(b, name, r.text, last)
 	}
 }
 

@@ -37,18 +37,18 @@ func TestHelp(t *testing.T) {
 
 func TestHelpHasEverySetting(t *testing.T) {
 	for _, p := range []*program{brokerProgram, janitorProgram} {
-		for _, s := range p.settings() {
-			name := "  " + s.key
-			if s.flag {
-				name = "  --" + s.flagName()
+		for _, s := range p.rows() {
+			name := "  " + s.Key
+			if s.Flag {
+				name = "  --" + s.FlagName()
 			}
 			_, after, found := strings.Cut(p.help(), name)
 			item, _, _ := strings.Cut(after, "env ")
-			if !found || !strings.Contains(after, "env "+p.env(s.key)+"\n") || strings.Contains(item, "--") && !strings.Contains(s.text+s.unset, "--") {
+			if !found || !strings.Contains(after, "env "+p.env(s.Key)+"\n") || strings.Contains(item, "--") && !strings.Contains(s.text+s.Unset, "--") {
 				t.Errorf("%s: %s or its variable is missing", p.name, name)
 			}
-			if !strings.Contains(item, s.defaultText()) {
-				t.Errorf("%s: the default of %s is missing", p.name, s.key)
+			if !strings.Contains(item, s.DefaultText()) {
+				t.Errorf("%s: the default of %s is missing", p.name, s.Key)
 			}
 		}
 	}

@@ -10,24 +10,13 @@ import (
 
 // Hooks are the calls to the backend that decide whether clients may connect and subscribe.
 type Hooks struct {
-	Connect     Secret        `setting:"connect"` // the URLs may hold a token
-	Subscribe   Secret        `setting:"subscribe"`
-	Secrets     []Secret      `setting:"secrets"`
-	SecretsFile string        `setting:"secrets_file"`
-	Timeout     time.Duration `setting:"timeout"`
-	Concurrency int           `setting:"concurrency"`
+	Connect     Secret        `setting:"hooks.connect" unset:"default none: no call" help:"https URL (http on the loopback address) that decides whether a client may connect;\nsee docs/access.md"`
+	Subscribe   Secret        `setting:"hooks.subscribe" unset:"default none: no call" help:"such a URL that decides whether a client may subscribe"`
+	Secrets     []Secret      `setting:"hooks.secrets" unset:"required with a URL" help:"secrets of at least 16 bytes; every call has a signature with each, which allows rotation"`
+	SecretsFile string        `setting:"hooks.secrets_file" help:"a file with one per line instead; # begins a comment"`
+	Timeout     time.Duration `setting:"hooks.timeout" default:"2s" help:"deadline for the answer; without one the client is refused"`
+	Concurrency int           `setting:"hooks.concurrency" default:"64" help:"maximum number of calls at once"`
 }
-
-func defaultHooks() Hooks { return Hooks{Timeout: 2 * time.Second, Concurrency: 64} }
-
-var hookGroup = group{"Hooks", []spec{
-	{key: "hooks.connect", text: "https URL (http on the loopback address) that decides whether a client may connect;\nsee docs/access.md", unset: "default none: no call"},
-	{key: "hooks.subscribe", text: "such a URL that decides whether a client may subscribe", unset: "default none: no call"},
-	{key: "hooks.secrets", text: "secrets of at least 16 bytes; every call has a signature with each, which allows\nrotation", unset: "required with a URL"},
-	{key: "hooks.secrets_file", text: "a file with one per line instead; # begins a comment"},
-	{key: "hooks.timeout", text: "deadline for the answer; without one the client is refused"},
-	{key: "hooks.concurrency", text: "maximum number of calls at once"},
-}}
 
 func (h Hooks) validate() error {
 	switch {

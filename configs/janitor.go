@@ -3,50 +3,42 @@ package configs
 import (
 	"errors"
 	"time"
+
+	"switchboard/internal/setting"
 )
 
 // Janitor has the settings of the janitor.
 type Janitor struct {
-	Redis    Secret   `setting:"redis"` // the URL may hold a password
-	RedisTLS RedisTLS `setting:"redis_tls"`
-	PeerTLS  PeerTLS  `setting:"peer_tls"`
-	Prefix   string   `setting:"prefix"`
-	HTTP     string   `setting:"http"`
+	Redis    Secret `setting:"redis" flag:"URL" unset:"required" help:"the Redis of the brokers: redis://, redis-sentinel:// or redis-cluster://\n(rediss for TLS), like redis://:password@host:6379/0"`
+	RedisTLS RedisTLS
+	PeerTLS  PeerTLS
+	Prefix   string `setting:"prefix" flag:"TEXT" unset:"default none" help:"prefix of all keys in Redis, the same as on the brokers"`
+	HTTP     string `setting:"http" flag:"ADDRESS" unset:"default none" help:"host:port of /healthz, /readyz and /metrics"`
 
-	Once         bool          `setting:"once"`
-	DryRun       bool          `setting:"dry_run"`
-	ServersEvery time.Duration `setting:"servers_every"`
-	QueuesEvery  time.Duration `setting:"queues_every"`
-	StatesEvery  time.Duration `setting:"states_every"`
-	MaxAge       time.Duration `setting:"max_age"`
-	MaxMessages  int           `setting:"max_messages"`
-	Patience     time.Duration `setting:"patience"`
+	Once         bool          `setting:"once" flag:"" unset:"default no" help:"make one round of each kind, then exit"`
+	DryRun       bool          `setting:"dry_run" flag:"" unset:"default no" help:"only report what would be done"`
+	ServersEvery time.Duration `setting:"servers_every" flag:"DURATION" default:"3s" help:"interval of checks for dead servers"`
+	QueuesEvery  time.Duration `setting:"queues_every" flag:"DURATION" default:"5m" help:"interval of rounds over the channels"`
+	StatesEvery  time.Duration `setting:"states_every" flag:"DURATION" default:"5m" help:"interval of rounds over the states of channels"`
+	MaxAge       time.Duration `setting:"max_age" flag:"DURATION" default:"30m" help:"a channel is emptied if its newest message is older"`
+	MaxMessages  int           `setting:"max_messages" flag:"N" default:"1000" help:"newest messages that a channel keeps"`
+	Patience     time.Duration `setting:"patience" default:"1m" help:"how long a server without a lease counts as alive while it answers /healthz"`
 
-	DeadLetters bool `setting:"dead_letters"`
-	Retry       bool `setting:"retry"`
+	DeadLetters bool `setting:"dead_letters" flag:"" unset:"default no" help:"print them, one JSON object per line, then exit"`
+	Retry       bool `setting:"retry" flag:"" unset:"default no" help:"with --dead-letters: queue them again, for the running janitors to send"`
 
-	Webhooks Webhooks `setting:"webhooks"`
+	Webhooks Webhooks
 
-	LogLevel  string `setting:"log_level"`
-	LogFormat string `setting:"log_format"`
+	Log
 
 	// Unknown are the SWITCHBOARD_JANITOR_ variables that belong to no setting.
 	Unknown []string `setting:"-"`
 }
 
 // DefaultJanitor returns the defaults. Redis has none.
-func DefaultJanitor() Janitor {
-	return Janitor{
-		ServersEvery: 3 * time.Second,
-		QueuesEvery:  5 * time.Minute,
-		StatesEvery:  5 * time.Minute,
-		MaxAge:       30 * time.Minute,
-		MaxMessages:  1000,
-		Patience:     time.Minute,
-		Webhooks:     defaultWebhooks(),
-		LogLevel:     "info",
-		LogFormat:    "auto",
-	}
+func DefaultJanitor() (j Janitor) {
+	setting.SetDefaults(&j)
+	return j
 }
 
 // LoadJanitor reads the settings of the janitor like LoadBroker.

@@ -27,32 +27,15 @@ var janitorProgram = &program{
 	name:     "janitor",
 	env:      janitorEnv,
 	owns:     func(name string) bool { return strings.HasPrefix(name, janitorPrefix) },
-	defaults: DefaultJanitor(),
+	defaults: new(DefaultJanitor()),
 	intro: `janitor removes the bindings of dead brokers from Redis, trims the channels, and sends events
 to the backend. One is enough; several do no harm.`,
 	groups: []group{
-		{"The store", append([]spec{
-			{key: "redis", flag: true, arg: "URL", text: "the Redis of the brokers: redis://, redis-sentinel:// or redis-cluster://\n(rediss for TLS), like redis://:password@host:6379/0", unset: "required"},
-			{key: "prefix", flag: true, arg: "TEXT", text: "prefix of all keys in Redis, the same as on the brokers", unset: "default none"},
-		}, redisTLSSettings...)},
-		{"Cleaning up", append([]spec{
-			{key: "once", flag: true, text: "make one round of each kind, then exit", unset: "default no"},
-			{key: "dry_run", flag: true, text: "only report what would be done", unset: "default no"},
-			{key: "servers_every", flag: true, arg: "DURATION", text: "interval of checks for dead servers"},
-			{key: "queues_every", flag: true, arg: "DURATION", text: "interval of rounds over the channels"},
-			{key: "states_every", flag: true, arg: "DURATION", text: "interval of rounds over the states of channels"},
-			{key: "max_age", flag: true, arg: "DURATION", text: "a channel is emptied if its newest message is older"},
-			{key: "max_messages", flag: true, arg: "N", text: "newest messages that a channel keeps"},
-			{key: "patience", text: "how long a server without a lease counts as alive while it answers /healthz"},
-		}, peerTLSSettings...)},
-		webhookGroup,
-		{"Dead letters: events that could not be delivered", []spec{
-			{key: "dead_letters", flag: true, text: "print them, one JSON object per line, then exit", unset: "default no"},
-			{key: "retry", flag: true, text: "with --dead-letters: queue them again, for the running janitors to send", unset: "default no"},
-		}},
-		{"Monitoring", append([]spec{
-			{key: "http", flag: true, arg: "ADDRESS", text: "host:port of /healthz, /readyz and /metrics", unset: "default none"},
-		}, logSettings...)},
+		{"The store", "redis prefix redis_tls.*"},
+		{"Cleaning up", "once dry_run servers_every queues_every states_every max_age max_messages patience peer_tls.*"},
+		{"Events for the backend", "webhooks.*"},
+		{"Dead letters: events that could not be delivered", "dead_letters retry"},
+		{"Monitoring", "http log_level log_format"},
 	},
 	outro: `
 Examples

@@ -3,9 +3,6 @@ package configs
 import (
 	"errors"
 	"fmt"
-	"reflect"
-
-	"go.yaml.in/yaml/v3"
 
 	"switchboard/kit/account"
 	"switchboard/kit/board"
@@ -17,12 +14,12 @@ import (
 // Kit are the systems that stand on the broker, see docs/kit.md. A nil one is off. The packages
 // check the values. In the help, {} stands for the settings of the section.
 type Kit struct {
-	Rooms    *room.Options           `setting:"rooms" help:"rooms: {}"`
-	Holds    *hold.Options           `setting:"holds" help:"seats and units: {}"`
-	Boards   *board.Options          `setting:"boards" help:"leaderboards: {}"`
-	Accounts *Accounts               `setting:"accounts" help:"accounts: {}. The key is by default the first secret of auth.hs256_secret"`
-	Sessions *account.SessionOptions `setting:"sessions" help:"a document for each user: {}"`
-	Scenes   *scene.Options          `setting:"scenes" help:"avatars and scenes: {}"`
+	Rooms    *room.Options           `setting:"kit.rooms" unset:"default off; a key without a value means the defaults" help:"rooms: {}"`
+	Holds    *hold.Options           `setting:"kit.holds" unset:"default off; a key without a value means the defaults" help:"seats and units: {}"`
+	Boards   *board.Options          `setting:"kit.boards" unset:"default off; a key without a value means the defaults" help:"leaderboards: {}"`
+	Accounts *Accounts               `setting:"kit.accounts" unset:"default off; a key without a value means the defaults" help:"accounts: {}. The key is by default the first secret of auth.hs256_secret"`
+	Sessions *account.SessionOptions `setting:"kit.sessions" unset:"default off; a key without a value means the defaults" help:"a document for each user: {}"`
+	Scenes   *scene.Options          `setting:"kit.scenes" unset:"default off; a key without a value means the defaults" help:"avatars and scenes: {}"`
 }
 
 // Accounts are the settings of accounts.
@@ -32,23 +29,6 @@ type Accounts struct {
 	// Redis is the URL of a Redis for accounts alone. Zero means the broker's store.
 	Redis Secret `setting:"redis" value:"URL"`
 	account.Options
-}
-
-var kitGroup = group{"The kit (docs/kit.md)", kitSections()}
-
-// kitSections returns the settings of all systems.
-func kitSections() (list []spec) {
-	for field := range reflect.TypeFor[Kit]().Fields() {
-		key, options := "kit."+field.Tag.Get("setting"), field.Type.Elem()
-		list = append(list, spec{
-			key: key, text: sectionText(field.Tag.Get("help"), options), unset: "default off; a key without a value means the defaults", bare: true,
-			readSection: func(node *yaml.Node) (any, error) {
-				v := reflect.New(options)
-				return v.Interface(), readInto(node, key, v.Elem())
-			},
-		})
-	}
-	return list
 }
 
 func (k Kit) validate() error {

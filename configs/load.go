@@ -3,8 +3,9 @@ package configs
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
+
+	"switchboard/internal/setting"
 )
 
 var (
@@ -30,55 +31,64 @@ type program struct {
 	outro    string
 	env      func(key string) string // returns the environment variable of a key
 	owns     func(name string) bool  // reports whether to warn of an unknown variable with this name
-	defaults any
+	defaults any                     // points to a struct
 }
 
-type group struct {
-	title    string
-	settings []spec
-}
+// group is a part of the help. keys are its settings, separated by spaces. limits.* are those of
+// the section that no group names, in the order of the fields.
+type group struct{ title, keys string }
 
-// settings returns all settings in the order of the help.
-func (p *program) settings() []*setting {
-	var all []*setting
-	known := fields(reflect.ValueOf(p.defaults), "")
+// rows returns all settings in the order of the help.
+func (p *program) rows() (all []*row) {
+	settings := setting.Of(p.defaults)
+	named := map[string]bool{}
 	for _, g := range p.groups {
-		for _, a := range g.settings {
-			def := known[a.key]
-			all = append(all, &setting{spec: a, group: g.title, typ: def.Type(), def: def})
+		for key := range strings.FieldsSeq(g.keys) {
+			named[key] = true
+		}
+	}
+	for _, g := range p.groups {
+		for key := range strings.FieldsSeq(g.keys) {
+			section, isSection := strings.CutSuffix(key, "*")
+			for _, s := range settings {
+				if s.Key == key || isSection && !named[s.Key] && strings.HasPrefix(s.Key, section) {
+					all = append(all, newRow(s, g.title))
+				}
+			}
 		}
 	}
 	return all
 }
 
-// values are the settings of one source by key. Each was returned by setting.parse or setting.read.
+// values are the settings of one source by key. Each was returned by row.parse or row.read.
 type values map[string]any
 
 // load reads all sources into target, which points to the defaults. unknown are the environment
 // variables that belong to this program but to no setting.
 func (p *program) load(target any, args, environ []string) (unknown []string, err error) {
-	settings := p.settings()
-	flags, path, err := p.parseFlags(settings, args)
+	rows := p.rows()
+	flags, path, err := p.parseFlags(rows, args)
 	if err != nil {
 		return nil, err
 	}
-	variables := p.readEnv(settings, environ)
+	variables := p.readEnv(rows, environ)
 	if path == "" {
 		path = variables.configFile
 	}
 	var inFile values
 	if path != "" {
-		if inFile, err = readFileValues(settings, path); err != nil {
+		if inFile, err = readFileValues(rows, path); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if variables.err != nil {
 		return nil, variables.err
 	}
-	into := fields(reflect.ValueOf(target).Elem(), "")
-	for _, source := range []values{inFile, variables.values, flags} { // later sources override earlier ones
-		for key, value := range source {
-			store(into[key], value)
+	for _, s := range setting.Of(target) {
+		for _, source := range []values{inFile, variables.values, flags} { // later sources override earlier ones
+			if value, given := source[s.Key]; given {
+				s.Set(value)
+			}
 		}
 	}
 	return variables.unknown, nil
@@ -92,15 +102,15 @@ type variables struct {
 	err        error // for the first value of a wrong type
 }
 
-func (p *program) readEnv(settings []*setting, environ []string) *variables {
-	byName := map[string]*setting{}
-	for _, s := range settings {
-		byName[p.env(s.key)] = s
+func (p *program) readEnv(rows []*row, environ []string) *variables {
+	byName := map[string]*row{}
+	for _, r := range rows {
+		byName[p.env(r.Key)] = r
 	}
 	v := &variables{values: values{}}
 	for _, pair := range environ {
 		name, text, _ := strings.Cut(pair, "=")
-		s, known := byName[name]
+		r, known := byName[name]
 		switch {
 		case text == "" || !strings.HasPrefix(name, envPrefix):
 		case name == p.env("config"):
@@ -110,11 +120,11 @@ func (p *program) readEnv(settings []*setting, environ []string) *variables {
 				v.unknown = append(v.unknown, name)
 			}
 		default:
-			value, err := s.parse(text)
+			value, err := r.parse(text)
 			if err != nil && v.err == nil {
 				v.err = fmt.Errorf("%s: %w", name, err)
 			}
-			v.values[s.key] = value
+			v.values[r.Key] = value
 		}
 	}
 	return v

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchboard/events"
+	"switchboard/internal/setting"
 )
 
 func TestPrecedence(t *testing.T) {
@@ -219,12 +222,15 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 
 func TestEveryFieldIsDescribed(t *testing.T) {
 	for _, p := range []*program{brokerProgram, janitorProgram} {
-		known := fields(reflect.ValueOf(p.defaults), "")
+		known := map[string]bool{}
+		for _, s := range setting.Of(p.defaults) {
+			known[s.Key] = true
+		}
 		seen, names := map[string]bool{}, map[string]bool{}
-		for _, s := range p.settings() {
-			seen[s.key], names[p.env(s.key)] = true, true
-			if s.text == "" || s.flag && s.arg == "" && s.typ.Kind() != reflect.Bool {
-				t.Errorf("%s: %s has no text or no argument", p.name, s.key)
+		for _, s := range p.rows() {
+			seen[s.Key], names[p.env(s.Key)] = true, true
+			if s.text == "" || s.Flag && s.Arg == "" && s.Type.Kind() != reflect.Bool {
+				t.Errorf("%s: %s has no text or no argument", p.name, s.Key)
 			}
 		}
 		for key := range known {
@@ -234,6 +240,15 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		}
 		if len(seen) != len(known) || len(names) != len(known) {
 			t.Errorf("%s: %d fields, %d keys, %d variables", p.name, len(known), len(seen), len(names))
+		}
+	}
+}
+
+// TestKindsOfEvents compares the permitted kinds of events, which are in a tag, with all kinds.
+func TestKindsOfEvents(t *testing.T) {
+	for _, r := range brokerProgram.rows() {
+		if want := fmt.Sprint(events.Kinds); r.Key == "webhooks.events" && fmt.Sprint(r.Choices) != want {
+			t.Errorf("got %v, want %s", r.Choices, want)
 		}
 	}
 }

@@ -23,39 +23,39 @@ import (
 )
 
 // otherValue returns a value that is not the default, as text.
-func otherValue(t *testing.T, s *setting) string {
+func otherValue(t *testing.T, s *row) string {
 	switch {
-	case s.key == "namespaces":
+	case s.Key == "namespaces":
 		return `{"chat.v2:*": {subscribe: users}}`
-	case strings.HasPrefix(s.key, "kit."):
+	case strings.HasPrefix(s.Key, "kit."):
 		return "{}"
-	case s.key == "auth.token_keys":
+	case s.Key == "auth.token_keys":
 		return "a: {alg: HS256, file: " + write(t, "secret", testSecret) + "}"
-	case s.key == "limits.proxies", strings.HasPrefix(s.key, "limits.proxy_protocol"):
+	case s.Key == "limits.proxies", strings.HasPrefix(s.Key, "limits.proxy_protocol"):
 		return "10.0.0.0/8"
-	case s.key == "auth.jwks_url":
+	case s.Key == "auth.jwks_url":
 		return "https://issuer.example/keys"
-	case len(s.choices) > 0:
-		return s.choices[0]
-	case strings.HasSuffix(s.key, "_keys_file"):
+	case len(s.Choices) > 0:
+		return s.Choices[0]
+	case strings.HasSuffix(s.Key, "_keys_file"):
 		return write(t, "key.pem", publicKey(t))
-	case s.key == "auth.keys":
+	case s.Key == "auth.keys":
 		return "plain:" + testSecret
-	case s.key == "auth.keys_file":
+	case s.Key == "auth.keys_file":
 		return write(t, "keys", "# backend\nplain:"+testSecret+"\n")
-	case s.key == "hosts":
+	case s.Key == "hosts":
 		return "push.example.com"
-	case strings.HasSuffix(s.key, "_file"):
+	case strings.HasSuffix(s.Key, "_file"):
 		return write(t, "secret", testSecret+"\n")
-	case s.key == "hooks.timeout":
+	case s.Key == "hooks.timeout":
 		return "4s"
-	case s.typ == durationType:
+	case s.Type == reflect.TypeFor[time.Duration]():
 		return "7h"
-	case s.key == "fast_push":
+	case s.Key == "fast_push":
 		return "false"
-	case s.typ.Kind() == reflect.Bool:
+	case s.Type.Kind() == reflect.Bool:
 		return "true"
-	case s.typ.Kind() == reflect.Slice, s.typ.Kind() == reflect.String:
+	case s.Type.Kind() == reflect.Slice, s.Type.Kind() == reflect.String:
 		return testSecret
 	}
 	return "77"
@@ -101,28 +101,28 @@ func TestEverySettingHasAnEffect(t *testing.T) {
 		o.Access.Tokens = nil // it has functions, which are never equal
 		return []any{o, b.Registry(), b.Queue(), open, b.EventStore(), eventOptions(t, b.Webhooks), b.Kit}
 	}
-	for _, s := range brokerProgram.settings() {
+	for _, s := range brokerProgram.rows() {
 		if slices.Contains([]string{"redis", "log_level", "log_format", "console", "auth.rs256_keys_file", "auth.leeway",
 			"auth.jwks_refresh", "auth.jwks_grace", "auth.jwks_stale", "auth.audience", "auth.issuer",
-			"runtime.timer_slack", "runtime.spare_procs"}, s.key) || strings.Contains(s.key, "tls.") {
+			"runtime.timer_slack", "runtime.spare_procs"}, s.Key) || strings.Contains(s.Key, "tls.") {
 			continue // these are for the command, or have a test below
 		}
-		b, err := LoadBroker(nil, []string{envName(s.key) + "=" + otherValue(t, s)})
+		b, err := LoadBroker(nil, []string{envName(s.Key) + "=" + otherValue(t, s)})
 		if err != nil {
-			t.Errorf("%s: %v", s.key, err)
+			t.Errorf("%s: %v", s.Key, err)
 			continue
 		}
 		if reflect.DeepEqual(all(b), all(DefaultBroker())) {
-			t.Errorf("%s changes nothing", s.key)
+			t.Errorf("%s changes nothing", s.Key)
 		}
 	}
-	for _, s := range janitorProgram.settings() {
-		if slices.Contains([]string{"redis", "log_level", "log_format", "http", "once", "dead_letters", "retry"}, s.key) || strings.Contains(s.key, "tls.") {
+	for _, s := range janitorProgram.rows() {
+		if slices.Contains([]string{"redis", "log_level", "log_format", "http", "once", "dead_letters", "retry"}, s.Key) || strings.Contains(s.Key, "tls.") {
 			continue
 		}
-		j, err := LoadJanitor([]string{"--redis", "redis://h"}, []string{janitorEnv(s.key) + "=" + otherValue(t, s)})
+		j, err := LoadJanitor([]string{"--redis", "redis://h"}, []string{janitorEnv(s.Key) + "=" + otherValue(t, s)})
 		if err != nil {
-			t.Errorf("%s: %v", s.key, err)
+			t.Errorf("%s: %v", s.Key, err)
 			continue
 		}
 		d := DefaultJanitor()
@@ -130,7 +130,7 @@ func TestEverySettingHasAnEffect(t *testing.T) {
 			return []any{j.Options(), j.Registry(), j.Queue(), j.EventStore(), eventOptions(t, j.Webhooks)}
 		}
 		if reflect.DeepEqual(all(j), all(d)) {
-			t.Errorf("janitor: %s changes nothing", s.key)
+			t.Errorf("janitor: %s changes nothing", s.Key)
 		}
 	}
 }

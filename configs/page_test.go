@@ -41,16 +41,16 @@ func (p *program) page() string {
 	var b strings.Builder
 	title := ""
 	cell := strings.NewReplacer("\n", " ", "|", `\|`, "{{", "`{{", "}}", "}}`", "<", `\<`)
-	for _, s := range p.settings() {
+	for _, s := range p.rows() {
 		if s.group != title {
 			title = s.group
 			fmt.Fprintf(&b, "\n### %s: %s\n\n| setting | meaning | default |\n|---|---|---|\n", p.name, strings.ToLower(title[:1])+title[1:])
 		}
-		name := "`" + s.key + "`"
-		if s.flag {
-			name += ", `--" + s.flagName() + "`"
+		name := "`" + s.Key + "`"
+		if s.Flag {
+			name += ", `--" + s.FlagName() + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", name+"<br>`"+p.env(s.key)+"`", cell.Replace(s.text), strings.TrimPrefix(cell.Replace(s.defaultText()), "default "))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name+"<br>`"+p.env(s.Key)+"`", cell.Replace(s.text), strings.TrimPrefix(cell.Replace(s.DefaultText()), "default "))
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -42,7 +43,7 @@ func readScalar(node *yaml.Node, v reflect.Value) error {
 	var value any
 	var err error
 	switch {
-	case v.Type() == durationType:
+	case v.Type() == reflect.TypeFor[time.Duration]():
 		value, err = duration(node)
 	case v.Type() == reflect.TypeFor[namespace.Access]():
 		value, err = access(node)

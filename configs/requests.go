@@ -14,20 +14,16 @@ import (
 
 // Requests are the requests that clients send to the backend.
 type Requests struct {
-	Queues int    `setting:"queues"`
-	Allow  string `setting:"allow"`
-	Rate   int    `setting:"rate"` // of a connection, per second
+	Queues int    `setting:"requests.queues" default:"16" help:"number of qq_ lists over which client requests are spread"`
+	Allow  string `setting:"requests.allow" default:"users" choices:"anyone,users,nobody" help:"which clients may send requests: anyone, users or nobody"`
+	Rate   int    `setting:"requests.rate" default:"10" zero:"true" help:"requests a second from one connection, with bursts of four seconds' worth; 0 for no limit"`
 
-	URL         Secret        `setting:"url"` // it may hold a token
-	Secrets     []Secret      `setting:"secrets"`
-	SecretsFile string        `setting:"secrets_file"`
-	Timeout     time.Duration `setting:"timeout"`
-	Concurrency int           `setting:"concurrency"`
-	Share       int           `setting:"share"` // zero for a quarter of Concurrency
-}
-
-func defaultRequests() Requests {
-	return Requests{Queues: 16, Allow: "users", Rate: 10, Timeout: 5 * time.Second, Concurrency: 64}
+	URL         Secret        `setting:"requests.url" unset:"default none: workers of the qq_ lists answer" help:"https URL (http on the loopback address) that answers client requests; the qq_ lists are then not used. See docs/protocol.md"`
+	Secrets     []Secret      `setting:"requests.secrets" unset:"required with a URL" help:"secrets of at least 16 bytes; every call has a signature with each, which allows rotation"`
+	SecretsFile string        `setting:"requests.secrets_file" help:"a file with one per line instead; # begins a comment"`
+	Timeout     time.Duration `setting:"requests.timeout" default:"5s" help:"deadline for the answer"`
+	Concurrency int           `setting:"requests.concurrency" default:"64" help:"maximum number of calls at once"`
+	Share       int           `setting:"requests.share" unset:"default a quarter of requests.concurrency" help:"requests of one user that wait for the answer of requests.url, on this instance; for clients without a user, requests of one address"`
 }
 
 func (r Requests) validate() error {

@@ -8,24 +8,15 @@ import (
 
 // Runtime tunes the Go runtime and the kernel's timers.
 type Runtime struct {
-	TimerSlack time.Duration `setting:"timer_slack"`
-	SpareProcs string        `setting:"spare_procs"` // auto, off or a number
+	TimerSlack time.Duration `setting:"runtime.timer_slack" default:"5ms" zero:"true" help:"delay that the kernel may add to timers of the broker (Linux), so that the Go\nruntime checks its threads less often; 0 keeps the system's. The broker changes\nnothing if GOMAXPROCS or another slack is already set"`
+	SpareProcs string        `setting:"runtime.spare_procs" default:"auto" number:"true" help:"by how much GOMAXPROCS exceeds the number of processors: a number, off, or auto, which doubles GOMAXPROCS without a CPU quota and adds nothing with one. GOMAXPROCS always exceeds the number of event loops. GOMAXPROCS in the environment overrides this"`
 }
-
-var runtimeGroup = group{"The Go runtime", []spec{
-	{key: "runtime.timer_slack", allowZero: true, text: "delay that the kernel may add to timers of the broker (Linux), so that the Go\n" +
-		"runtime checks its threads less often; 0 keeps the system's. The broker changes\nnothing if GOMAXPROCS or another slack is already set"},
-	{key: "runtime.spare_procs", allowNumber: true, text: "by how much GOMAXPROCS exceeds the number of processors: a number, off, or auto, which\n" +
-		"doubles GOMAXPROCS without a CPU quota and adds nothing with one. GOMAXPROCS always\nexceeds the number of event loops. GOMAXPROCS in the environment overrides this"},
-}}
 
 // AutoSpare is the result of Spare for auto.
 const AutoSpare = -1
 
 // maxSpare is the maximum of spare_procs.
 const maxSpare = 1024
-
-func defaultRuntime() Runtime { return Runtime{TimerSlack: 5 * time.Millisecond, SpareProcs: "auto"} }
 
 // Spare returns by how much GOMAXPROCS exceeds the number of processors, or AutoSpare.
 func (r Runtime) Spare() (int, error) {

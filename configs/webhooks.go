@@ -12,38 +12,14 @@ import (
 // Webhooks are the events for the backend. Both programs read them: brokers record what has
 // changed, and janitors send the events.
 type Webhooks struct {
-	URL         Secret        `setting:"url"` // it may hold a token
-	Secrets     []Secret      `setting:"secrets"`
-	SecretsFile string        `setting:"secrets_file"`
-	Events      []string      `setting:"events"`
-	Batch       int           `setting:"batch"`
-	Timeout     time.Duration `setting:"timeout"`
-	MaxAge      time.Duration `setting:"max_age"`
+	URL         Secret        `setting:"webhooks.url" unset:"default none: no events" help:"https URL (http on the loopback address) that receives the events; brokers and\njanitors need it"`
+	Secrets     []Secret      `setting:"webhooks.secrets" unset:"required on janitors" help:"secrets of at least 16 bytes; every delivery has a signature with each, which allows rotation"`
+	SecretsFile string        `setting:"webhooks.secrets_file" help:"a file with one per line instead; # begins a comment"`
+	Events      []string      `setting:"webhooks.events" choices:"user_online,user_offline,channel_occupied,channel_vacated,message_undelivered,fields_gone,hold_expired,room_ended" unset:"default all" help:"kinds of events: user_online, user_offline, channel_occupied, channel_vacated,\nmessage_undelivered, fields_gone, hold_expired, room_ended; the same on brokers\nand janitors"`
+	Batch       int           `setting:"webhooks.batch" default:"100" help:"maximum number of events in one delivery"`
+	Timeout     time.Duration `setting:"webhooks.timeout" default:"10s" help:"deadline of one delivery"`
+	MaxAge      time.Duration `setting:"webhooks.max_age" default:"24h" help:"how long an event is retried before it becomes a dead letter"`
 }
-
-func defaultWebhooks() Webhooks {
-	return Webhooks{Batch: 100, Timeout: 10 * time.Second, MaxAge: 24 * time.Hour}
-}
-
-// kinds returns the names of all kinds of events.
-func kinds() []string {
-	names := make([]string, len(events.Kinds))
-	for i, k := range events.Kinds {
-		names[i] = string(k)
-	}
-	return names
-}
-
-var webhookGroup = group{"Events for the backend", []spec{
-	{key: "webhooks.url", text: "https URL (http on the loopback address) that receives the events; brokers and\njanitors need it", unset: "default none: no events"},
-	{key: "webhooks.secrets", text: "secrets of at least 16 bytes; every delivery has a signature with each, which allows\nrotation", unset: "required on janitors"},
-	{key: "webhooks.secrets_file", text: "a file with one per line instead; # begins a comment"},
-	{key: "webhooks.events", choices: kinds(), unset: "default all",
-		text: "kinds of events: user_online, user_offline, channel_occupied, channel_vacated,\nmessage_undelivered, fields_gone, hold_expired, room_ended; the same on brokers\nand janitors"},
-	{key: "webhooks.batch", text: "maximum number of events in one delivery"},
-	{key: "webhooks.timeout", text: "deadline of one delivery"},
-	{key: "webhooks.max_age", text: "how long an event is retried before it becomes a dead letter"},
-}}
 
 func (w Webhooks) validate() error {
 	if len(w.Secrets) > 0 && w.SecretsFile != "" {

@@ -36,7 +36,7 @@ var rules = []rule{
 	},
 	{
 		word:    words(`nobody`),
-		except:  regexp.MustCompile("`nobody`|\"nobody\"|, users (and|or) nobody|named, grant or nobody|: nobody\\b"),
+		except:  regexp.MustCompile("`nobody`|\"nobody\"|, users (and|or) nobody|,users,nobody|named, grant or nobody|: nobody\\b"),
 		instead: "no client, no caller, nothing",
 	},
 	{
