@@ -5,16 +5,19 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/api"
 	"switchboard/broker/auth"
 	"switchboard/broker/cluster"
 	"switchboard/broker/delivery"
 	"switchboard/broker/dialect/native"
 	"switchboard/broker/extension"
+	"switchboard/broker/hook"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/member"
 	"switchboard/broker/peer"
 	"switchboard/broker/presence"
+	"switchboard/broker/ready"
 	"switchboard/broker/session"
 	"switchboard/broker/snapshot"
 	"switchboard/broker/work"
@@ -28,13 +31,13 @@ type Broker struct {
 	limited *loglimit.Limit // counts repeated warnings instead of logging each one
 	log     zerolog.Logger  // writes through limited: for failures of single calls
 
-	member    *member.Member // this server's id and lease, and the other live servers
-	access    *access        // the access rules in force
-	hooks     *hookCalls     // nil without hooks
-	requests  *requestCalls  // nil without a URL for requests
-	listeners listeners      // the ports
-	ackRate   *limit.Keyed   // acknowledgements over HTTP, by address
-	links     *peer.Links    // to the other servers; nil without a shared store
+	member    *member.Member     // this server's id and lease, and the other live servers
+	access    *access            // the access rules in force
+	hooks     *hook.Calls        // nil without hooks
+	requests  *hook.RequestCalls // nil without a URL for requests
+	listeners listeners          // the ports
+	ackRate   *limit.Keyed       // acknowledgements over HTTP, by address
+	links     *peer.Links        // to the other servers; nil without a shared store
 	cluster   *cluster.Cluster
 
 	native      *native.Dialect
@@ -46,11 +49,11 @@ type Broker struct {
 	pusher      *delivery.Pusher
 	states      *snapshot.Snapshots // of channels
 	presence    *presence.Presence
-	selfTest    *selfTest
+	ready       *ready.Check
 	metrics     *metrics
 
 	extensions    *extension.Set
-	clientWatches clientWatches
+	clientWatches api.ClientWatches
 
 	draining atomic.Bool
 	ending   chan struct{} // closed when draining becomes true
@@ -73,10 +76,7 @@ func New(opts Options) (*Broker, error) {
 	b.access = newAccess(opts.Access, opts.Limits.PushRate)
 	b.metrics = newMetrics(opts.Registerer, b)
 	var err error
-	if b.hooks, err = newHookCalls(opts, b.metrics.hooks); err != nil {
-		return nil, err
-	}
-	if b.requests, err = newRequestCalls(opts, b.metrics.hooks); err != nil {
+	if err = b.newHooks(); err != nil {
 		return nil, err
 	}
 	b.listeners = b.newListeners()
@@ -95,6 +95,6 @@ func New(opts Options) (*Broker, error) {
 	}
 	b.sessions = b.newSessions(loops)
 	b.attachParts()
-	b.selfTest = newSelfTest(b)
+	b.ready = b.newReady()
 	return b, nil
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -66,7 +67,7 @@ func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 	o := api.Options{
 		Pusher: b.pusher, Registry: b.opts.Store.Registry, Queue: b.opts.Store.Queue, Cluster: b.cluster, Presence: b.presence,
 		Authorize: b.access.authorize, Key: b.access.describeKey, Self: b.self, Rights: b.access.rights, Webhooks: b.opts.Store.Webhooks,
-		Watch: b.watchChannel, WatchClient: b.clientWatches.add, Ending: b.ending, Namespaces: b.access.namespaces.Load,
+		Watch: b.watchChannel, WatchClient: b.clientWatches.Add, Ending: b.ending, Namespaces: b.access.namespaces.Load,
 		MaxMessage: b.opts.Limits.MessageBytes, MaxBatch: b.opts.Limits.Batch, MaxTargets: b.opts.Limits.Targets,
 		NotifyAfter: b.opts.Store.SetAckDeadline != nil, WriteTimeout: writeTimeout,
 		Authenticated: transport.Authenticated, CountPush: b.metrics.push, Logger: b.log,
@@ -78,6 +79,11 @@ func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 	}
 	v1 = api.New(o)
 	return v1, fastPush
+}
+
+// watchChannel implements api.Options.Watch.
+func (b *Broker) watchChannel(ctx context.Context, channel string) (api.Watch, error) {
+	return b.hub.Watch(ctx, channel)
 }
 
 // linkHandler returns the handler of the separate port for links.

@@ -83,7 +83,7 @@ var mayImport = map[string][]string{
 	"broker/transport":      {"internal/linger", "internal/proxyproto", "internal/wire", "broker/dialect", "broker/limit", "broker/loop"},
 	"broker/hub":            {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
 	"broker/snapshot":       {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/hub", "broker/work"},
-	"broker/hook":           {"internal/payload", "internal/backend", "internal/wire", "webhook"}, // it signs like webhooks
+	"broker/hook":           {"internal/payload", "internal/backend", "internal/wire", "webhook", "broker/work"}, // it signs like webhooks
 	"broker/session":        {"internal/meter", "internal/payload", "internal/slots", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
 	"broker/peer":           {"registry", "broker/auth"},
 	"broker/cluster":        {"internal/sketch", "internal/wire", "queue", "registry", "broker/api", "broker/health", "broker/hub", "broker/member", "broker/peer", "broker/session", "janitor/heartbeat"},
@@ -94,6 +94,7 @@ var mayImport = map[string][]string{
 	"broker/api":            {"internal/payload", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/delivery", "broker/fields", "broker/health", "broker/limit", "broker/namespace", "broker/presence", "broker/rights"},
 	"broker/api/spec":       {},
 	"broker/health":         {"registry", "janitor/heartbeat"},
+	"broker/ready":          {"queue", "broker/dialect", "broker/hub", "broker/loop", "broker/member"},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
 	"broker/member":         {"internal/slots", "internal/wire", "registry", "broker/delivery", "broker/hub", "broker/peer", "broker/presence", "broker/session"},
 	"broker/presence":       {"internal/meter", "internal/slots", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},

@@ -18,7 +18,7 @@ func (b *Broker) newMember() *member.Member {
 		NewID: func() string { return o.Name + "-" + strings.ToLower(rand.Text()[:8]) }, Describe: b.describe,
 		Lost:       func(queues int) { b.metrics.losses.Add(float64(queues)) },
 		Rebinding:  func() { b.metrics.rebinds.Inc() },
-		ClientHint: b.clientWatches.hint,
+		ClientHint: b.clientWatches.Hint,
 		Logger:     o.Logger, Log: b.log,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"switchboard/broker/hook"
 	"switchboard/internal/certfile"
 	"switchboard/internal/latency"
 )
@@ -97,7 +98,7 @@ func registerGauges(auto promauto.Factory, b *Broker) {
 	gauge("channels", "Channels with subscribers here.", func() float64 { return float64(b.hub.ChannelCount()) })
 	gauge("jobs_queued", "Store calls that wait for a worker.", func() float64 { return float64(b.pool.Queued() + b.durablePool.Queued()) })
 	gauge("ready", "1 when the store answers and the lease is held.", func() float64 {
-		if b.notReady().step == "" {
+		if b.ready.Quick().Step == "" {
 			return 1
 		}
 		return 0
@@ -140,6 +141,10 @@ func (m *metrics) push(kind, code string) {
 func (m *metrics) store(kind string, d time.Duration) { m.storedBy[kind].Observe(d.Seconds()) }
 
 func (m *metrics) token(outcome string) { m.tokens.WithLabelValues(outcome).Inc() }
+
+func (m *metrics) hook(kind hook.Kind, outcome hook.Outcome) {
+	m.hooks.WithLabelValues(string(kind), string(outcome)).Inc()
+}
 
 func (m *metrics) refused(what string) { m.refusals.WithLabelValues(what).Inc() }
 

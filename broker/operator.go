@@ -23,19 +23,16 @@ func (b *Broker) healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (b *Broker) readyz(w http.ResponseWriter, _ *http.Request) {
-	failure := b.notReady()
-	if failure.step == "" {
-		failure = b.selfTest.check()
-	}
-	if failure.step == "" {
+	failure := b.ready.Full()
+	if failure.Step == "" {
 		writeJSON(w, http.StatusOK, map[string]any{"ready": true})
 		return
 	}
-	if failure.err != nil {
-		b.log.Warn().Str("step", failure.step).Err(failure.err).Msg("not ready: a test message from this server to itself was not delivered")
+	if failure.Err != nil {
+		b.log.Warn().Str("step", failure.Step).Err(failure.Err).Msg("not ready: a test message from this server to itself was not delivered")
 	}
 	w.Header().Set("Retry-After", "1")
-	writeJSON(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "step": failure.step, "reason": failure.reason})
+	writeJSON(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "step": failure.Step, "reason": failure.Reason})
 }
 
 func profileHandler() http.Handler {

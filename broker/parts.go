@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/netip"
@@ -14,11 +15,13 @@ import (
 	"switchboard/broker/dialect"
 	"switchboard/broker/dialect/sse"
 	"switchboard/broker/extension"
+	"switchboard/broker/hook"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/broker/peer"
 	"switchboard/broker/presence"
+	"switchboard/broker/ready"
 	"switchboard/broker/session"
 	"switchboard/broker/transport"
 	"switchboard/internal/state"
@@ -105,6 +108,39 @@ func (b *Broker) newExtensions() (*extension.Set, error) {
 	return set, b.access.reserve(set.Rules())
 }
 
+// newHooks makes the calls to the backend's URLs.
+func (b *Broker) newHooks() (err error) {
+	o := b.opts
+	hooks, requests := o.Access.Hooks, o.Requests.Backend
+	hooks.Agent, requests.Agent, requests.MaxAnswer = "switchboard/"+o.Version, "switchboard/"+o.Version, o.Limits.MessageBytes
+	if b.hooks, err = hook.NewCalls(hooks, o.Access.Tokens.Open(), b.metrics.hook, o.Logger); err != nil {
+		return err
+	}
+	b.requests, err = hook.NewRequestCalls(requests, b.metrics.hook, o.Logger)
+	return err
+}
+
+// sessionHooks returns the hooks as package session calls them.
+func (b *Broker) sessionHooks() (s session.Hooks) {
+	if b.hooks != nil {
+		s.Pool = b.hooks.Pool
+	}
+	if b.hooks.Asks(hook.Connect) {
+		s.Connect = b.hooks.Ask
+	}
+	if b.hooks.Asks(hook.Subscribe) {
+		s.Subscribe = b.hooks.Ask
+	}
+	return s
+}
+
+func (b *Broker) newReady() *ready.Check {
+	return ready.New(ready.Options{
+		Member: b.member, Hub: b.hub, Queue: b.opts.Store.Queue, Loop: b.listeners.web.Loops()[0],
+		Draining: b.draining.Load, Tokens: func() string { return b.access.tokens.Load().Unready() },
+	})
+}
+
 func (b *Broker) newHub(loops []*loop.Loop) *hub.Hub {
 	o := b.opts
 	return hub.New(hub.Options{
@@ -147,7 +183,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		ServerID: b.ID, Publish: b.publish, StepStates: b.pusher.StepStates, Snapshots: b.states, Presence: b.presence,
 		Master: o.Store.Master,
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
-		Hooks:  b.hooks.forSessions(), Authorizer: b.extensions.Authorizer(), Methods: b.extensions.Methods(), MethodPool: b.methodPool,
+		Hooks:  b.sessionHooks(), Authorizer: b.extensions.Authorizer(), Methods: b.extensions.Methods(), MethodPool: b.methodPool,
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},
 		Limits: session.Limits{
 			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels, UserStored: o.Limits.UserStored,
@@ -178,7 +214,8 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 	}
 	switch {
 	case b.requests != nil:
-		s.Requests.Ask, s.Requests.Pool, s.Requests.Share = b.requests.ask, b.requests.pool, b.requests.share
+		s.Requests.Ask, s.Requests.Pool = b.requests.Ask, b.requests.Pool
+		s.Requests.Share = cmp.Or(o.Requests.Share, max(1, b.requests.Concurrency()/4))
 	case o.Store.Shared:
 		s.Requests.Queues = o.Requests.Queues
 	}

@@ -70,8 +70,8 @@ func (b *Broker) Run(ctx context.Context) error {
 	stop()
 	err = parts.Wait()
 	b.member.Wait()
-	b.hooks.close()
-	b.requests.close()
+	b.hooks.Close()
+	b.requests.Close()
 	b.sayGoodbye()
 	endLinks()
 	b.member.Leave()
@@ -154,8 +154,8 @@ func (b *Broker) shutdown(servers []*server) {
 // waitForJobs waits for the calls of the backend and the methods, and then for the store calls. A
 // client that a hook admits late is unbound at once, by a store call.
 func (b *Broker) waitForJobs() {
-	b.hooks.wait()
-	b.requests.wait()
+	b.hooks.Wait()
+	b.requests.Wait()
 	b.methodPool.Wait()
 	b.durablePool.Wait()
 	b.pool.Wait()

@@ -1,4 +1,4 @@
-package broker
+package ready
 
 import (
 	"context"
@@ -33,24 +33,24 @@ var (
 // selfTest sends a message to itself in the same steps as any other message: the message is stored,
 // its owners are read, the queue is drained, and an event loop delivers it.
 type selfTest struct {
-	b       *Broker
+	opts    Options
 	channel string
 
 	mu       sync.Mutex // held during a test; guards the fields below
 	testedAt time.Time
-	result   unready
+	result   Failure
 	sub      *hub.Subscription // nil before the first test
 	received chan int64        // ids of delivered messages; a newer one replaces an unread one
 }
 
-func newSelfTest(b *Broker) *selfTest {
+func (s *selfTest) init(o Options) {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(b.ID()))
-	return &selfTest{b: b, channel: fmt.Sprintf("$probe-%d", h.Sum32()%selfTestChannels), received: make(chan int64, 1)}
+	_, _ = h.Write([]byte(o.Member.ID()))
+	s.opts, s.channel, s.received = o, fmt.Sprintf("$probe-%d", h.Sum32()%selfTestChannels), make(chan int64, 1)
 }
 
 // check returns the result of a test. Concurrent and frequent callers share one.
-func (s *selfTest) check() unready {
+func (s *selfTest) check() Failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(s.testedAt) >= selfTestInterval {
@@ -58,33 +58,33 @@ func (s *selfTest) check() unready {
 		defer cancel()
 		s.result = s.run(ctx)
 		s.testedAt = time.Now()
-		if s.result.step == stepOwners {
-			s.b.member.Rebind() // other bindings are probably lost too
+		if s.result.Step == stepOwners {
+			s.opts.Member.Rebind() // other bindings are probably lost too
 		}
 	}
 	return s.result
 }
 
-func (s *selfTest) run(ctx context.Context) unready {
+func (s *selfTest) run(ctx context.Context) Failure {
 	if err := s.subscribe(ctx); err != nil {
-		return unready{stepSubscribe, "the channel of the test message could not be subscribed to", err}
+		return Failure{stepSubscribe, "the channel of the test message could not be subscribed to", err}
 	}
-	sent, err := s.b.opts.Store.Queue.AppendChannel(ctx, queue.ChannelPush{Channel: s.channel, Data: []byte(`"probe"`)})
+	sent, err := s.opts.Queue.AppendChannel(ctx, queue.ChannelPush{Channel: s.channel, Data: []byte(`"probe"`)})
 	if err != nil {
-		return unready{stepStore, "a message could not be stored", err}
+		return Failure{stepStore, "a message could not be stored", err}
 	}
-	if !slices.Contains(sent.Servers, s.b.ID()) {
-		return unready{stepOwners, errUnbound.Error(), errUnbound}
+	if !slices.Contains(sent.Servers, s.opts.Member.ID()) {
+		return Failure{stepOwners, errUnbound.Error(), errUnbound}
 	}
 	s.sub.Channel.Hint(sent.ID, sent.Prev, nil) // without the message, so that it is read from the store
 	for {
 		select {
 		case id := <-s.received:
 			if id >= sent.ID {
-				return unready{}
+				return Failure{}
 			}
 		case <-ctx.Done():
-			return unready{stepDelivery, errTimeout.Error(), errTimeout}
+			return Failure{stepDelivery, errTimeout.Error(), errTimeout}
 		}
 	}
 }
@@ -93,15 +93,15 @@ func (s *selfTest) subscribe(ctx context.Context) error {
 	if s.sub != nil {
 		return nil
 	}
-	position, err := s.b.hub.Acquire(ctx, s.channel, nil)
+	position, err := s.opts.Hub.Acquire(ctx, s.channel, nil)
 	if err != nil {
 		return err
 	}
-	l := s.b.listeners.web.Loops()[0]
+	l := s.opts.Loop
 	subscribed := make(chan *hub.Subscription, 1)
 	l.Post(func() {
 		sub := new(hub.Subscription)
-		s.b.hub.Subscribe(sub, l, s, position)
+		s.opts.Hub.Subscribe(sub, l, s, position)
 		sub.Start()
 		subscribed <- sub
 	})

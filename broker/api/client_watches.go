@@ -1,29 +1,21 @@
-package broker
+package api
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"switchboard/broker/api"
 )
 
-// watchChannel implements api.Options.Watch.
-func (b *Broker) watchChannel(ctx context.Context, channel string) (api.Watch, error) {
-	return b.hub.Watch(ctx, channel)
-}
-
-// clientWatches are the calls that wait for messages of clients.
-type clientWatches struct {
+// ClientWatches are the calls that wait for messages of clients. The zero value has none.
+type ClientWatches struct {
 	count atomic.Int32 // of all channels in byClient: without calls a hint costs one load
 
 	mu       sync.Mutex // guards byClient
 	byClient map[string][]chan struct{}
 }
 
-// add implements api.Options.WatchClient.
-func (w *clientWatches) add(client string) (changed <-chan struct{}, stop func()) {
+// Add implements Options.WatchClient.
+func (w *ClientWatches) Add(client string) (changed <-chan struct{}, stop func()) {
 	signal := make(chan struct{}, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +27,7 @@ func (w *clientWatches) add(client string) (changed <-chan struct{}, stop func()
 	return signal, func() { w.remove(client, signal) }
 }
 
-func (w *clientWatches) remove(client string, signal chan struct{}) {
+func (w *ClientWatches) remove(client string, signal chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.count.Add(-1)
@@ -48,8 +40,8 @@ func (w *clientWatches) remove(client string, signal chan struct{}) {
 	}
 }
 
-// hint wakes the calls that wait for messages of a client.
-func (w *clientWatches) hint(client string) {
+// Hint wakes the calls that wait for messages of a client.
+func (w *ClientWatches) Hint(client string) {
 	if w.count.Load() == 0 {
 		return
 	}
