@@ -86,8 +86,8 @@ type StatePage struct {
 // ChannelFields is a few fields of a channel.
 type ChannelFields struct {
 	Channel string `json:"channel"`
-	ID      int64  `json:"id"` // the id of a message, or 0 for none
-	Fields  Fields `json:"fields"`
+	ID      int64  `json:"id,omitempty"` // the id of a message, or 0 for none
+	Fields  Fields `json:"fields,omitempty"`
 	Error   *Error `json:"error,omitempty"`
 }
 

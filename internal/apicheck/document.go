@@ -167,6 +167,40 @@ func (d *document) members(schema object) map[string]object {
 	return all
 }
 
+// required returns the members that every value with the schema has, apart from null. x-ts can say
+// that an answer to a backend has more of them; the tests of the document compare that with answers
+// of a broker.
+func (d *document) required(schema object) (list []string) {
+	schema = d.resolve(schema)
+	names, _ := schema["required"].([]any)
+	for _, name := range names {
+		list = append(list, name.(string))
+	}
+	types, _ := schema["x-ts"].(object)
+	for _, options := range types {
+		option, _ := options.(object)
+		more, _ := option["required"].([]any)
+		for _, name := range more {
+			list = append(list, name.(string))
+		}
+	}
+	for _, kind := range alternatives {
+		var in []string // all of allOf, or each of the others
+		ones, _ := schema[kind].([]any)
+		ones = slices.DeleteFunc(slices.Clone(ones), func(one any) bool { return one.(object)["type"] == "null" })
+		for i, one := range ones {
+			of := d.required(one.(object))
+			if kind == "allOf" || i == 0 {
+				in = append(in, of...)
+				continue
+			}
+			in = slices.DeleteFunc(in, func(name string) bool { return !slices.Contains(of, name) })
+		}
+		list = append(list, in...)
+	}
+	return list
+}
+
 // paths returns the paths of all members that a value with the schema can have, such as /import/id,
 // without those that are deprecated.
 func (d *document) paths(schema object, at string) (list []string) {

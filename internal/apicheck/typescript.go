@@ -10,9 +10,11 @@ import (
 )
 
 // TypeScript returns a module that has a type error for each difference between the answers of the
-// document and the results of methods. The types of the methods come from module, such as
-// Backend["push"] for a call by Backend.push. ignored are the methods that return nothing of their
-// answer, or another form of it, and dropped the paths of members that methods do not return.
+// document and the results of methods: members that are missing, or that the document does not
+// have, and members that are always there by their type, although answers may lack them. The types
+// of the methods come from module, such as Backend["push"] for a call by Backend.push. ignored are
+// the methods that return nothing of their answer, or another form of it, and dropped the paths of
+// members that methods do not return.
 func TypeScript(calls []Call, module string, ignored map[string]bool, dropped map[string][]string) (string, error) {
 	d, err := read()
 	if err != nil {
@@ -58,7 +60,7 @@ type Lacks<S, T, P extends string> = S extends 0
   ? never
   : S extends readonly (infer I)[]
     ? Lacks<I, Items<T>, P>
-    : { [K in keyof S & string]: K extends Keys<T> ? Lacks<S[K], At<T, K>, ` + "`${P}/${K}`> : `lacks ${P}/${K}`" + ` }[keyof S & string];
+    : { [K in keyof S & string]-?: K extends Keys<T> ? Lacks<NonNullable<S[K]>, At<T, K>, ` + "`${P}/${K}`> : `lacks ${P}/${K}`" + ` }[keyof S & string];
 
 // The members of T that S lacks.
 type Has<S, T, P extends string> = S extends 0
@@ -67,9 +69,25 @@ type Has<S, T, P extends string> = S extends 0
     ? Has<I, Items<T>, P>
     : string extends Keys<T>
       ? never
-      : { [K in Keys<T> & string]: K extends keyof S ? Has<S[K], At<T, K>, ` + "`${P}/${K}`> : `has ${P}/${K}`" + ` }[Keys<T> & string];
+      : { [K in Keys<T> & string]: K extends keyof S ? Has<NonNullable<S[K]>, At<T, K>, ` + "`${P}/${K}`> : `has ${P}/${K}`" + ` }[Keys<T> & string];
 
-type Both<S, T, P extends string> = Lacks<S, T, P> | Has<S, T, P>;
+// true if a variant of T may lack the member K.
+type Absent<T, K> = T extends unknown ? (K extends keyof T ? (undefined extends T[K] ? true : never) : true) : never;
+
+// The members of T that are always there, although answers may lack them.
+type Promises<S, T, P extends string> = S extends 0
+  ? never
+  : S extends readonly (infer I)[]
+    ? Promises<I, Items<T>, P>
+    : string extends Keys<T>
+      ? never
+      : {
+          [K in keyof S & Keys<T> & string]-?:
+            | Promises<NonNullable<S[K]>, At<T, K>, ` + "`${P}/${K}`" + `>
+            | (undefined extends S[K] ? (true extends Absent<T, K> ? never : ` + "`promises ${P}/${K}`" + `) : never);
+        }[keyof S & Keys<T> & string];
+
+type Both<S, T, P extends string> = Lacks<S, T, P> | Has<S, T, P> | Promises<S, T, P>;
 
 // never if one of the shapes is that of T.
 type Differences<Shapes extends unknown[], T, P extends string> = true extends {
@@ -90,12 +108,14 @@ func (d *document) shape(schema object, at string, dropped []string) string {
 	if len(members) == 0 {
 		return "0"
 	}
+	required := d.required(schema)
 	var out strings.Builder
 	out.WriteString("{ ")
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		path := strings.TrimPrefix(at+"/"+name, "/")
 		if !slices.Contains(dropped, path) {
-			fmt.Fprintf(&out, "%q: %s; ", name, d.shape(members[name], path, dropped))
+			optional := map[bool]string{false: "?"}[slices.Contains(required, name)]
+			fmt.Fprintf(&out, "%q%s: %s; ", name, optional, d.shape(members[name], path, dropped))
 		}
 	}
 	return out.String() + "}"

@@ -24,7 +24,8 @@
 //
 //	without   members that it does not have
 //	embed     a type that it embeds
-//	required  members that are always present, although the document does not say it
+//	required  members that are always present for users of the type, although the document, which is
+//	          also about others, does not say it; its tests compare that with answers of a broker
 //	pointers  true: absent members are nil
 //	zeros     true: it is encoded with members that are zero
 //	wide      true: all of its integers have 64 bits

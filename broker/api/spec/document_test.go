@@ -3,6 +3,7 @@ package spec_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +52,39 @@ func parse(t *testing.T, text []byte, closed bool) *document {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// requireTyped makes the members required that some types of clients always have, by the options of
+// x-go and x-ts, see package apigen: so a test finds answers without them. types selects the names
+// of types.
+func requireTyped(v any, types func(name string) bool) {
+	switch v := v.(type) {
+	case object:
+		for _, extension := range []string{"x-go", "x-ts"} {
+			names, _ := v[extension].(object)
+			for name, options := range names {
+				if !types(name) {
+					continue
+				}
+				option, _ := options.(object)
+				more, _ := option["required"].([]any)
+				required, _ := v["required"].([]any)
+				for _, name := range more {
+					if !slices.Contains(required, name) {
+						required = append(required, name)
+						v["required"] = required
+					}
+				}
+			}
+		}
+		for _, item := range v {
+			requireTyped(item, types)
+		}
+	case []any:
+		for _, item := range v {
+			requireTyped(item, types)
+		}
+	}
 }
 
 // closeSchemas makes every schema with properties refuse other ones.

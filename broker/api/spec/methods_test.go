@@ -93,6 +93,9 @@ func newCaller(t *testing.T) *caller {
 		{op: "putResource", path: "shirts", body: `{"capacity":20}`},
 		{op: "createScene", body: `{"id":"town","world":"earth","name":"Town"}`},
 	})
+	// A type with a package, such as kit.Player, is for clients, too, which see less than a backend.
+	r.document = parse(t, spec.OpenAPI(), true)
+	requireTyped(r.document.root, func(name string) bool { return strings.Contains(name, ".") })
 	return &caller{r, r.connect(`{"type":"connect","client":"phone","token":"` + token(t, "alice", "") + `"}`), 0}
 }
 

@@ -56,6 +56,7 @@ type runner struct {
 // newRunner returns a runner that adds the statuses of its calls to seen.
 func newRunner(t *testing.T, b *kittest.Broker, seen map[string]map[int]bool) *runner {
 	d := parse(t, spec.OpenAPI(), true)
+	requireTyped(d.root, func(string) bool { return true })
 	return &runner{
 		t: t, broker: b, document: d, operations: operations(t, d), saved: map[string]string{},
 		seen: seen, first: map[string]step{},

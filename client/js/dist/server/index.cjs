@@ -564,7 +564,7 @@ var Backend = class {
   }
   /**
    * The users that are online. `count` counts a user on two servers twice. `distinct`, of the first page, counts it once; if it
-   * is not `exact`, with a standard error of 0.8 %.
+   * is not `exact`, with a standard error of 0.8 %. With the limit 0, the answer has no `users`.
    */
   users(query = {}) {
     return this.call("GET", "/v1/users", { query });

@@ -130,7 +130,7 @@ export interface RoomCard {
   /** Without reservations. */
   members: number;
   /** Reservations. */
-  reserved: number;
+  reserved?: number;
   /** The number of the owner, if there is a member. */
   owner?: number;
   /** In ms since 1970. */
@@ -155,9 +155,9 @@ export interface Resource {
   version: number;
   capacity: number;
   seats?: string[];
-  hold_ms: number;
-  max_life_ms: number;
-  per_user: number;
+  hold_ms?: number;
+  max_life_ms?: number;
+  per_user?: number;
   /** In ms since 1970. */
   ends?: number;
   data?: Json;
@@ -318,7 +318,7 @@ export interface Placed {
   figure?: string;
   online: boolean;
   /** What the player has written, by the last part of the field's name. */
-  fields: Record<string, Json>;
+  fields?: Record<string, Json>;
 }
 
 /** A scene with its avatars. */

@@ -110,7 +110,7 @@ export class Backend {
 
   /**
    * The users that are online. `count` counts a user on two servers twice. `distinct`, of the first page, counts it once; if it
-   * is not `exact`, with a standard error of 0.8 %.
+   * is not `exact`, with a standard error of 0.8 %. With the limit 0, the answer has no `users`.
    */
   users(
     query: Page = {},
@@ -119,7 +119,7 @@ export class Backend {
     connections: number;
     distinct?: number;
     exact?: boolean;
-    users: { user: string; clients: string[] }[];
+    users?: { user: string; clients: string[] }[];
     cursor?: string;
   }> {
     return this.call("GET", "/v1/users", { query });

@@ -86,8 +86,8 @@ export interface FieldPage {
 export interface StoredFields {
   channel: string;
   /** The id of a message, or 0 for none. */
-  id: number;
-  fields: Record<string, WireField | null>;
+  id?: number;
+  fields?: Record<string, WireField | null>;
   error?: PushError;
 }
 

@@ -164,7 +164,10 @@ export async function backend(headers: Headers, body: string): Promise<void> {
   console.log(scopes, error, rights[0]?.why, (await backend.stats()).servers[0]?.append.p99);
   console.log((await backend.queue("amy/phone", { wait: 3 })).count, (await backend.webhooks()).oldest?.toFixed());
   console.log((await backend.kit.room("arena")).members[0]?.user);
-  console.log((await backend.kit.createRoom({ mode: "battle" })).id, (await backend.users()).users[0]?.clients.join());
+  console.log(
+    (await backend.kit.createRoom({ mode: "battle" })).id,
+    (await backend.users()).users?.[0]?.clients.join(),
+  );
   const token: string = await signToken("secret", { sub: "amy", channels: { "chat:1": "sub pub" } }, { expiresIn: 60 });
   console.log(token);
   const { events } = await parseSigned("secret", headers, body);

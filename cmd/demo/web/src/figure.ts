@@ -57,7 +57,7 @@ export class Figure {
 
   update({ avatar, online, fields }: Placed, typing: boolean): void {
     this.walkTo(placeOf(avatar, fields));
-    const said = fields["say"] as string | undefined;
+    const said = fields?.["say"] as string | undefined;
     const text = !online ? "z z" : (said ?? (typing ? "…" : ""));
     if (this.bubble.textContent !== text) this.bubble.textContent = text;
     this.element.classList.toggle("asleep", !online);
