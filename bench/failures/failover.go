@@ -15,7 +15,8 @@ import (
 // The stores in which a master fails over.
 const (
 	storeCluster  = "cluster"
-	storeTwice    = "cluster, two masters" // the second while the broker still binds after the first
+	storeOwn      = "cluster, the broker's own lists" // the master that has them; in the other cases of a Cluster it is another one
+	storeTwice    = "cluster, two masters"            // the second while the broker still binds after the first
 	storeSentinel = "sentinel"
 )
 
@@ -37,6 +38,7 @@ type failoverResult struct {
 // replicated is a Redis in which replicas take over.
 type replicated struct {
 	url            string
+	cluster        *redistest.Cluster  // nil under Sentinel
 	dead, replicas []*redistest.Server // in the same order
 	others         []*redistest.Server
 	kill           func()
@@ -62,16 +64,37 @@ func launchReplicated(ctx context.Context, store, dir string) (r replicated, err
 	if err != nil {
 		return r, err
 	}
-	r.url, r.kill = c.URL(), c.Kill
-	first, _, err := c.Of(ctx, "{0}")
-	if err != nil {
-		return r, err
+	r.url, r.kill, r.cluster = c.URL(), c.Kill, c
+	return r, nil
+}
+
+// choose chooses the masters of a Cluster that fail: one that has the lists of the channels and
+// clients of the only broker, or others.
+func (r *replicated) choose(ctx context.Context, store string) error {
+	c := r.cluster
+	if c == nil {
+		return nil
 	}
-	n := 1
-	if store == storeTwice {
+	own := -1
+	for i, m := range c.Masters {
+		keys, err := m.Do(ctx, "keys", "*s_ch_{*").StringSlice()
+		if err != nil {
+			return err
+		}
+		if len(keys) > 0 {
+			own = i
+		}
+	}
+	if own < 0 {
+		return errors.New("no master has the list of the broker's channels")
+	}
+	begin, n := own+1, 1
+	switch store {
+	case storeOwn:
+		begin = own
+	case storeTwice:
 		n = 2
 	}
-	begin := slices.Index(c.Masters, first)
 	for i := range c.Masters {
 		k := (begin + i) % len(c.Masters)
 		if i < n {
@@ -80,7 +103,7 @@ func launchReplicated(ctx context.Context, store, dir string) (r replicated, err
 			r.others = append(r.others, c.Masters[k])
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // failover counts the commands after the failover of a master, with n clients of one broker, each
@@ -104,6 +127,9 @@ func (o options) failover(ctx context.Context, program, dir, store string, n int
 		return r, err
 	}
 	defer clients.close()
+	if err := redis.choose(ctx, store); err != nil {
+		return r, err
+	}
 	if err := sleep(ctx, o.scaled(settleTime)); err != nil {
 		return r, err
 	}

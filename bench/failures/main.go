@@ -15,8 +15,9 @@
 //     third one starts and ends after SIGTERM. A fourth one is killed after it has stored half of
 //     2,000 pushes a second. In the last step Redis is stopped for 5 s.
 //   - failover: a master fails over, under Sentinel and in a Cluster of three masters, with the
-//     same clients and one broker. In a third case, a second master of the Cluster fails while the
-//     broker still binds after the failover of the first.
+//     same clients and one broker. In the Cluster it is a master without the broker's own lists,
+//     and in a second case the one that has them. In a third case, a second master of the Cluster
+//     fails while the broker still binds after the failover of the first.
 //   - restarts: 200 brokers in this process, with links and clients in memory. Some of them
 //     restart, one after the other.
 //   - hints: a proxy between two brokers drops all bytes for 10 s.
@@ -222,7 +223,7 @@ func (o options) endCases(ctx context.Context, p *progress.Line, program, dir st
 
 func (o options) failoverCases(ctx context.Context, p *progress.Line, program, dir string, r *report) error {
 	for _, n := range o.clients {
-		for _, store := range []string{storeCluster, storeTwice, storeSentinel} {
+		for _, store := range []string{storeCluster, storeOwn, storeTwice, storeSentinel} {
 			p.Stage("%d clients: the failover of a master, %s", n, store)
 			f, err := o.failover(ctx, program, dir, store, n)
 			if err != nil {

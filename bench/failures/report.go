@@ -179,6 +179,7 @@ func (r report) writeFailovers(b *bytes.Buffer) {
 		return
 	}
 	b.WriteString("\nA master is killed, and its replica takes over: the only one under Sentinel, or one of the three of a Cluster. " +
+		"*The broker's own lists*: it is the master that has the lists of the broker's channels and clients. In the other rows it is another one. " +
 		"*Two masters*: the second one is killed as soon as the broker binds again because of the first. All clients are connected to one broker, each with a channel of its own. " +
 		"Commands in 20 s, without those of a quiet system; in parentheses for each client.\n\n" +
 		"| store, clients | the new masters | the other masters | failed commands there | comparisons of bindings |\n|---|---|---|---|---|\n")
