@@ -26,10 +26,13 @@ type metrics struct {
 	sweeps    prometheus.Counter
 	rebinds   prometheus.Counter
 	losses    prometheus.Counter
-	refusals  *prometheus.CounterVec
-	tokens    *prometheus.CounterVec
-	fetches   *prometheus.CounterVec
-	hooks     *prometheus.CounterVec
+
+	unremembered prometheus.Counter
+
+	refusals *prometheus.CounterVec
+	tokens   *prometheus.CounterVec
+	fetches  *prometheus.CounterVec
+	hooks    *prometheus.CounterVec
 
 	// Of the latest observations of stored and drainLag. tickLoop takes the samples.
 	recentAppends, recentDrains *latency.Window
@@ -59,11 +62,12 @@ func newMetrics(r prometheus.Registerer, b *Broker) *metrics {
 		closes:    counters("closes_total", "Ended connections by reason.", "reason"),
 		drainLag: auto.NewHistogram(latency.Histogram("switchboard_drain_lag_seconds",
 			"Time from a channel becoming dirty until its missed messages are read.", 0.0001, 10)),
-		hints:    counters("hints_total", "Hints between instances: sent, missed (could not be sent) and received.", "what"),
-		sweeps:   counter("sweeps_total", "Times that everything was compared with the store because hints may have been lost."),
-		rebinds:  counter("rebinds_total", "Times that bindings were compared with the store because a failure may have lost them."),
-		losses:   counter("store_losses_total", "Queues whose acknowledged messages the store has lost; their receivers are notified."),
-		refusals: counters("refusals_total", "Refusals by action on a channel or by limit.", "what"),
+		hints:        counters("hints_total", "Hints between instances: sent, missed (could not be sent) and received.", "what"),
+		sweeps:       counter("sweeps_total", "Times that everything was compared with the store because hints may have been lost."),
+		rebinds:      counter("rebinds_total", "Times that bindings were compared with the store because a failure may have lost them."),
+		losses:       counter("store_losses_total", "Queues whose acknowledged messages the store has lost; their receivers are notified."),
+		unremembered: counter("store_unremembered_total", "Acknowledged messages that are not looked for after a failover, because too many queues had messages in the last minute."),
+		refusals:     counters("refusals_total", "Refusals by action on a channel or by limit.", "what"),
 		tokens: counters("tokens_total", "Client tokens by outcome: ok, expired, bad, and unready while the keys cannot be fetched.",
 			"outcome"),
 		hooks: counters("hooks_total", "Hook calls and client requests to the backend by outcome: allowed or answered, denied, and late, failed or malformed, which clients see as unavailable or timeout.",

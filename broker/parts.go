@@ -159,7 +159,7 @@ func (b *Broker) newPusher() *delivery.Pusher {
 		Registry: o.Store.Registry, Queue: o.Store.Queue, States: o.Store.Queue, Self: b.ID, Live: b.Live,
 		Local: b.localHint, Remote: b.member.Send, Appended: b.hub.Appended, Stored: b.metrics.store,
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
-		Lost: b.member.Rebind, MissHints: b.member.MissHints,
+		Lost: b.member.Rebind, Unremembered: b.metrics.unremembered.Inc, MissHints: b.member.MissHints,
 		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone,
 	})
 }

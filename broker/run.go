@@ -104,7 +104,13 @@ func (b *Broker) sayGoodbye() {
 	defer cancel()
 	b.links.CloseInbound() // ends calls of other servers
 	waitUntilDone(ctx, b.waitForJobs)
-	if ctx.Err() == nil && b.pusher.NotifyUncertain(ctx) == nil {
+	uncertain := b.pusher.Uncertain()
+	if ctx.Err() != nil || b.pusher.NotifyUncertain(ctx) != nil {
+		return
+	}
+	// The store may execute a call without an answer after it was asked for the owners: no beat has
+	// shown that it had executed everything.
+	if !uncertain {
 		b.links.Goodbye(ctx)
 	}
 }

@@ -24,8 +24,19 @@ func (p *Pusher) recordStored(key queueKey, id, prev int64, duplicate bool) {
 	if duplicate {
 		prev = unknownPrev
 	}
-	p.log.add(key, id, prev)
+	if !p.log.add(key, id, prev) && p.opts.Unremembered != nil {
+		p.opts.Unremembered()
+	}
 }
+
+// ConfirmsAll reports whether Confirm asks for all messages that the store has acknowledged lately.
+// Otherwise there were too many queues to remember them: the loss of a message shows only if an
+// owner had received it.
+func (p *Pusher) ConfirmsAll() bool { return !p.log.partial() }
+
+// Uncertain reports whether a failed call may have stored a message, and its owners are not
+// notified since.
+func (p *Pusher) Uncertain() bool { return p.log.hasUncertain() }
 
 // recordFailure records a call that failed but may have stored a message.
 func (p *Pusher) recordFailure(key queueKey, err error) {

@@ -57,6 +57,9 @@ type Options struct {
 	Stored func(kind string, d time.Duration) // called when a message was stored; kind is "channel" or "client"
 	Epoch  func(name string) uint64           // of a channel or client: changes when the store may have lost its messages; nil for a store that cannot lose any
 	Lost   func()                             // called when the store lost messages although Epoch did not change
+	// Unremembered is called for each message that Confirm will not ask for, because there are too
+	// many queues. Nil means no call.
+	Unremembered func()
 	// MissHints is called when messages may have been stored without a hint, and it is not known in
 	// which queues.
 	MissHints func()

@@ -67,8 +67,11 @@ type storedLog struct {
 	mu            sync.Mutex // guards the fields below
 	recent, older map[queueKey]storedIDs
 	rotatedAt     time.Time // when recent began
-	uncertain     map[queueKey]struct{}
-	reported      map[queueKey][]reportedLoss // of the last keepTime, oldest first
+	// In the time of recent, and in that of older, messages were not remembered.
+	recentPartial, olderPartial bool
+
+	uncertain map[queueKey]struct{}
+	reported  map[queueKey][]reportedLoss // of the last keepTime, oldest first
 }
 
 // newStoredLog returns an empty log. A nil epoch means that the history never changes.
@@ -79,8 +82,9 @@ func newStoredLog(epoch func(name string) uint64, lost func()) *storedLog {
 	return &storedLog{epoch: epoch, onLoss: lost, recent: map[queueKey]storedIDs{}, rotatedAt: time.Now(), uncertain: map[queueKey]struct{}{}, reported: map[queueKey][]reportedLoss{}}
 }
 
-// add records that the store acknowledged message id. prev is the id before it, or unknownPrev.
-func (l *storedLog) add(key queueKey, id, prev int64) {
+// add records that the store acknowledged message id. prev is the id before it, or unknownPrev. It
+// returns false if there are too many queues, and the message is not remembered.
+func (l *storedLog) add(key queueKey, id, prev int64) (remembered bool) {
 	epoch := l.epoch(key.name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +95,8 @@ func (l *storedLog) add(key queueKey, id, prev int64) {
 	switch {
 	case !known:
 		if len(l.recent) >= maxQueues {
-			return
+			l.recentPartial = true
+			return false
 		}
 		ids = storedIDs{last: id}
 	case ids.epoch != epoch:
@@ -105,6 +110,14 @@ func (l *storedLog) add(key queueKey, id, prev int64) {
 	}
 	ids.epoch = epoch
 	l.recent[key] = ids
+	return true
+}
+
+// partial reports whether messages of the last keepTime were not remembered.
+func (l *storedLog) partial() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.recentPartial || l.olderPartial
 }
 
 // addReported records a loss that the store has just reported with a marker.
@@ -135,6 +148,13 @@ func (l *storedLog) addUncertain(key queueKey) {
 		key = anyQueue
 	}
 	l.uncertain[key] = struct{}{}
+}
+
+// hasUncertain reports whether addUncertain recorded a queue.
+func (l *storedLog) hasUncertain() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.uncertain) > 0
 }
 
 // takeUncertain returns and removes the queues that addUncertain recorded.
@@ -186,6 +206,7 @@ func (l *storedLog) rotate() {
 		return
 	}
 	l.older, l.recent, l.rotatedAt = l.recent, make(map[queueKey]storedIDs), time.Now()
+	l.olderPartial, l.recentPartial = l.recentPartial, false
 	for key, list := range l.reported {
 		list = slices.DeleteFunc(list, func(r reportedLoss) bool { return time.Since(r.at) >= keepTime })
 		if l.reported[key] = list; len(list) == 0 {

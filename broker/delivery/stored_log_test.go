@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -96,20 +97,28 @@ func TestStoredLogIsBounded(t *testing.T) {
 	all := slots.All()
 	l := newStoredLog(func(string) uint64 { return 0 }, func() {})
 	for n := range int64(maxQueues + 10) {
-		l.add(queueKey{peer.Client, string(rune(n))}, n+1, n)
+		if got, want := l.add(queueKey{peer.Client, fmt.Sprint(n)}, n+1, n), n < maxQueues; got != want || l.partial() == want {
+			t.Fatalf("queue %d is remembered: %t, and all are: %t", n, got, !l.partial())
+		}
 		l.addUncertain(queueKey{peer.Client, string(rune(n))})
+	}
+	if !l.add(queueKey{peer.Client, "0"}, maxQueues, 1) {
+		t.Error("the next message of a queue that is remembered is not")
 	}
 	if len(l.recent) > maxQueues || len(l.uncertain) > maxUncertain+1 {
 		t.Errorf("%d queues, %d uncertain ones", len(l.recent), len(l.uncertain))
 	}
 	l.rotatedAt = l.rotatedAt.Add(-keepTime)
 	l.rotate()
+	if !l.partial() {
+		t.Error("one rotation forgets that messages were not remembered")
+	}
 	if len(l.recent) != 0 || len(l.snapshot(&all)) == 0 {
 		t.Errorf("%d recent queues, %d in all: one rotation must keep them", len(l.recent), len(l.snapshot(&all)))
 	}
 	l.rotatedAt = l.rotatedAt.Add(-keepTime)
 	l.rotate()
-	if len(l.snapshot(&all)) != 0 {
+	if len(l.snapshot(&all)) != 0 || l.partial() {
 		t.Errorf("%d queues after two rotations", len(l.snapshot(&all)))
 	}
 }

@@ -200,6 +200,9 @@ func (m *Member) checkRest(ctx context.Context) {
 			m.opts.Logger.Error().Int("queues", losses).Msg("the store has lost messages that it had acknowledged; their receivers are notified of the gap")
 			m.opts.Lost(losses)
 		}
+		if err == nil && !m.parts.Pusher.ConfirmsAll() {
+			m.opts.Logger.Warn().Msg("messages of too many queues were stored in the last minutes; the store was not asked for all of them")
+		}
 	}
 	m.work.restChecked(&of, err == nil)
 }
