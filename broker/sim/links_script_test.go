@@ -52,6 +52,34 @@ func TestGoodbyeAfterLostHint(t *testing.T) {
 	})
 }
 
+// TestLastCheck checks that a message arrives that the store appends after its broker was killed,
+// and after the others have compared their queues for that reason: they compare once more when the
+// broker is removed from the list.
+func TestLastCheck(t *testing.T) {
+	playScript(t, func(w *world) {
+		w.profile = shaky
+		k := w.subscribed()
+		killed, id := k.from, k.from.serverID()
+		w.push(killed, "channel", "news")
+		late := w.runUntil("AppendChannel")
+		killed.crash()
+		w.removeCall(late) // on its way
+		for range 12 {     // the lease ends after 10 s
+			w.waitTwoSeconds()
+		}
+		w.calls = append(w.calls, late)
+		w.executeAndAnswer(late)
+		w.waitTwoSeconds() // nothing shows that there is a message
+		if err := w.registry.Leave(t.Context(), id); err != nil {
+			w.violate("%v", err)
+		}
+		for range 2 {
+			w.waitTwoSeconds()
+		}
+		w.checkComplete()
+	})
+}
+
 // TestUnknownServerMissesHint sends a hint to all servers while one of them is not known yet: the
 // client's earlier connection there must be closed after a sweep.
 func TestUnknownServerMissesHint(t *testing.T) {
