@@ -74,7 +74,7 @@ func store(t *testing.T, sender Sender, each int, servers ...*Senders) (bytes in
 func TestServersShareTheBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, ledger := servers(3)
-		amy, network := SenderOf("amy", "", nil), SenderOf("", "192.0.2.1:7", nil)
+		amy, network := senderOf("amy", "", nil), senderOf("", "192.0.2.1:7", nil)
 		for name, sender := range map[string]Sender{"a user": amy, "an address": network} {
 			if n := store(t, sender, 10, all...); n < testBurst || n > testBurst+3*testStep {
 				t.Errorf("%s stored %d bytes", name, n)
@@ -86,7 +86,7 @@ func TestServersShareTheBytes(t *testing.T) {
 		if n := store(t, amy, 10, newServer(ledger)); n > testStep {
 			t.Errorf("%d bytes on a server that has begun", n)
 		}
-		if n := store(t, SenderOf("bob", "", nil), 10, all[0]); n != testBurst {
+		if n := store(t, senderOf("bob", "", nil), 10, all[0]); n != testBurst {
 			t.Errorf("another user stored %d bytes", n)
 		}
 		before := store(t, amy, 10, all...)
@@ -106,7 +106,7 @@ func TestConnectionsOfProxiesAreNotReported(t *testing.T) {
 		all, ledger := servers(1)
 		proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 		for _, address := range []string{"10.0.0.1:1", "127.0.0.1:1", "pipe"} {
-			if n := store(t, SenderOf("", address, proxies), 10, all[0]); n != testBurst || ledger.calls != 0 {
+			if n := store(t, senderOf("", address, proxies), 10, all[0]); n != testBurst || ledger.calls != 0 {
 				t.Errorf("%s: %d bytes and %d calls", address, n, ledger.calls)
 			}
 		}
@@ -118,7 +118,7 @@ func TestConnectionsOfProxiesAreNotReported(t *testing.T) {
 func TestServersShareTheChannels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, ledger := servers(3)
-		amy := SenderOf("amy", "", nil)
+		amy := senderOf("amy", "", nil)
 		created := 0
 		publish := func(s *Senders, paid bool) {
 			r, wait := s.Reserve(t.Context(), amy, 1, paid)
@@ -149,7 +149,7 @@ func TestServersShareTheChannels(t *testing.T) {
 		}
 		reports := ledger.calls
 		for range 100 { // channels that exist cost nothing
-			r, _ := all[0].Reserve(t.Context(), SenderOf("bob", "", nil), 1, false)
+			r, _ := all[0].Reserve(t.Context(), senderOf("bob", "", nil), 1, false)
 			all[0].Settle(r, true, false)
 		}
 		if ledger.calls-reports > 1 {
@@ -163,7 +163,7 @@ func TestServersShareTheChannels(t *testing.T) {
 func TestLedgerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, ledger := servers(2)
-		amy := SenderOf("amy", "", nil)
+		amy := senderOf("amy", "", nil)
 		ledger.fails = true
 		if n := store(t, amy, 10, all[0]); n != testBurst || ledger.calls != 1 {
 			t.Errorf("%d bytes and %d calls without an answer", n, ledger.calls)
@@ -189,7 +189,7 @@ func TestRestsAreReported(t *testing.T) {
 		s := NewSenders(SenderRates{Bytes: PerHour(64 * 1600)}, ledger)
 		const quantum, rounds = 100, 2000
 		for range rounds { // 10 bytes each, a tenth of a quantum
-			r, wait := s.Reserve(t.Context(), SenderOf("amy", "", nil), 10, true)
+			r, wait := s.Reserve(t.Context(), senderOf("amy", "", nil), 10, true)
 			if wait > 0 {
 				t.Fatalf("wait %v", wait)
 			}
@@ -217,11 +217,11 @@ func TestSmallSendersCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, ledger := servers(1)
 		for range testStep / 10 {
-			r, _ := all[0].Reserve(t.Context(), SenderOf("amy", "", nil), 10, false)
+			r, _ := all[0].Reserve(t.Context(), senderOf("amy", "", nil), 10, false)
 			all[0].Settle(r, true, false)
 		}
 		for range 100 { // the store refuses these publishes
-			r, _ := all[0].Reserve(t.Context(), SenderOf("bob", "", nil), 10, false)
+			r, _ := all[0].Reserve(t.Context(), senderOf("bob", "", nil), 10, false)
 			all[0].Settle(r, false, false)
 		}
 		if ledger.calls != 0 {

@@ -7,6 +7,16 @@ import "time"
 // an entry for each user.
 const readQuantum = 16 << 10
 
+// MayAllRead reports whether ReadWait returns 0 for every sender. It takes no lock, since most of
+// the time no sender has read too much.
+func (s *Senders) MayAllRead() bool {
+	if s == nil {
+		return true
+	}
+	at := s.readableAt.Load()
+	return at == 0 || at <= int64(time.Since(s.epoch))
+}
+
 // ReadWait returns how long it is until the store may be read again for a message of the sender, or
 // 0 if it may be read now.
 func (s *Senders) ReadWait(sender Sender) time.Duration {
@@ -36,4 +46,19 @@ func (s *Senders) TakeRead(sender Sender, n int) {
 	use := sh.entries[sender]
 	use.read.owe(s.rates.Read, n, now)
 	sh.setLocked(sender, use)
+	s.noteReadWait(use.read, now)
+}
+
+// noteReadWait keeps readableAt after the end of the wait of a sender with this bucket.
+func (s *Senders) noteReadWait(read Bucket, now time.Duration) {
+	wait := read.Take(s.rates.Read, 1, now)
+	if wait == 0 {
+		return
+	}
+	for at := int64(now + wait); ; {
+		old := s.readableAt.Load()
+		if old >= at || s.readableAt.CompareAndSwap(old, at) {
+			return
+		}
+	}
 }

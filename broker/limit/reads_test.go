@@ -13,7 +13,7 @@ func TestReads(t *testing.T) {
 		const rate = 1 << 20 // bytes a second, with a burst of four seconds' worth
 		l := &testLedger{}
 		s := NewSenders(SenderRates{Bytes: PerHour(3600), Read: PerSecond(rate)}, l)
-		amy, bob := SenderOf("amy", "", nil), SenderOf("bob", "", nil)
+		amy, bob := senderOf("amy", "", nil), senderOf("bob", "", nil)
 		for i, c := range []struct {
 			read int
 			want time.Duration // until it may read again
@@ -50,6 +50,42 @@ func TestReads(t *testing.T) {
 	})
 }
 
+// TestMayAllRead checks that MayAllRead answers for all senders as ReadWait does, until the last
+// one has paid back.
+func TestMayAllRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rate = 1 << 20
+		s := NewSenders(SenderRates{Read: PerSecond(rate)}, nil)
+		amy, bob := senderOf("amy", "", nil), senderOf("", "192.0.2.1:7", nil)
+		step := func(of Sender, read int) {
+			t.Helper()
+			if read > 0 {
+				s.TakeRead(of, read)
+			}
+			s.Expire()
+			if got, want := s.MayAllRead(), s.ReadWait(amy) == 0 && s.ReadWait(bob) == 0; got != want {
+				t.Errorf("%v, but amy must wait %v and bob %v", got, s.ReadWait(amy), s.ReadWait(bob))
+			}
+		}
+		for range 3 {
+			step(amy, 0)
+			step(amy, rate)
+			step(amy, 7*rate)
+			step(bob, 5*rate) // less than amy owes
+			for range 100 {
+				<-time.After(100 * time.Millisecond)
+				step(bob, 0)
+			}
+			if !s.MayAllRead() {
+				t.Error("all have paid back, and may not read")
+			}
+		}
+		if none := (*Senders)(nil); !none.MayAllRead() {
+			t.Error("without limits they may not read")
+		}
+	})
+}
+
 // TestSmallReads checks that many small reads count as much as a large one, and that single ones
 // leave few senders.
 func TestSmallReads(t *testing.T) {
@@ -62,7 +98,7 @@ func TestSmallReads(t *testing.T) {
 		if few := s.Len(); few == 0 || few > n/10 {
 			t.Errorf("%d of %d senders", few, n)
 		}
-		amy := SenderOf("amy", "", nil)
+		amy := senderOf("amy", "", nil)
 		for range n {
 			s.TakeRead(amy, each)
 		}

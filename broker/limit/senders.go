@@ -25,15 +25,14 @@ type Sender struct {
 }
 
 // SenderOf returns the Sender of a client of that user, or of one without a user whose connection
-// has that address, with its port. A proxy or a loopback address may have many clients: each of
+// is from that peer. A proxy or a loopback address may have many clients: each of
 // their connections is a Sender of its own.
-func SenderOf(user, address string, proxies []netip.Prefix) Sender {
+func SenderOf(user string, peer netip.AddrPort, proxies []netip.Prefix) Sender {
 	if user != "" {
 		return Sender{user: user}
 	}
-	peer, err := netip.ParseAddrPort(address)
 	switch addr := peer.Addr(); {
-	case err != nil:
+	case !peer.IsValid():
 		return Sender{}
 	case addr.Unmap().IsLoopback(), Contains(proxies, addr):
 		return Sender{address: peer}
@@ -62,6 +61,7 @@ type Senders struct {
 	next   atomic.Uint32 // the shard of the next Expire
 
 	pausedUntil atomic.Int64 // when the next report may be sent, in ns since epoch
+	readableAt  atomic.Int64 // from then on no sender must wait for a read, in ns since epoch; 0 for now
 }
 
 type senderShard struct {
@@ -180,6 +180,9 @@ func (s *Senders) Expire() (report func(context.Context)) {
 	}
 	var rests []registry.Spending
 	sh, now := &s.shards[s.next.Add(1)%senderShards], time.Since(s.epoch)
+	if at := s.readableAt.Load(); at != 0 && at <= int64(now) {
+		s.readableAt.CompareAndSwap(at, 0)
+	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for sender, use := range sh.entries {

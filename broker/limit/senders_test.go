@@ -9,9 +9,15 @@ import (
 	"time"
 )
 
+// senderOf is SenderOf for an address as text. A text that is no address stands for none.
+func senderOf(user, address string, proxies []netip.Prefix) Sender {
+	peer, _ := netip.ParseAddrPort(address)
+	return SenderOf(user, peer, proxies)
+}
+
 func TestSenderOf(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-	of := func(user, address string) Sender { return SenderOf(user, address, proxies) }
+	of := func(user, address string) Sender { return senderOf(user, address, proxies) }
 	for name, c := range map[string]struct {
 		a, b Sender
 		same bool
@@ -39,7 +45,7 @@ func TestSenderOf(t *testing.T) {
 func TestSenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSenders(SenderRates{Channels: New(1, 3), Bytes: PerHour(3600)}, nil)
-		amy, bob := SenderOf("amy", "", nil), SenderOf("bob", "", nil)
+		amy, bob := senderOf("amy", "", nil), senderOf("bob", "", nil)
 		use := func(sender Sender, bytes int, stored, created bool) (channelWait, wait time.Duration) {
 			r, wait := s.Reserve(t.Context(), sender, bytes, false)
 			if wait == 0 {
@@ -83,7 +89,7 @@ func TestSendersExpire(t *testing.T) {
 		const senders = 20_000
 		s := NewSenders(SenderRates{Bytes: PerHour(3600)}, nil)
 		for i := range senders {
-			s.Reserve(t.Context(), SenderOf(fmt.Sprint(i), "", nil), 100, false)
+			s.Reserve(t.Context(), senderOf(fmt.Sprint(i), "", nil), 100, false)
 		}
 		round := func() int {
 			for range senderShards {
@@ -105,7 +111,7 @@ func TestSendersExpire(t *testing.T) {
 // TestSendersConcurrently checks that publishes at once get no more than the budget.
 func TestSendersConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, amy := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(100)}, nil), SenderOf("amy", "", nil)
+		s, amy := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(100)}, nil), senderOf("amy", "", nil)
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		channels, publishes := 0, 0
@@ -142,7 +148,7 @@ func TestNoSenders(t *testing.T) {
 // TestSendersAllocs checks that a publish of a known sender allocates nothing.
 func TestSendersAllocs(t *testing.T) {
 	s := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(64 << 20)}, nil)
-	for _, sender := range []Sender{SenderOf("amy", "", nil), SenderOf("", "192.0.2.1:1", nil)} {
+	for _, sender := range []Sender{senderOf("amy", "", nil), senderOf("", "192.0.2.1:1", nil)} {
 		if n := testing.AllocsPerRun(100, func() {
 			r, _ := s.Reserve(t.Context(), sender, 100, false)
 			s.Settle(r, true, false)
@@ -153,7 +159,7 @@ func TestSendersAllocs(t *testing.T) {
 }
 
 func BenchmarkSenders(b *testing.B) {
-	s, amy := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(64 << 20)}, nil), SenderOf("amy", "", nil)
+	s, amy := NewSenders(SenderRates{Channels: New(1, 10), Bytes: PerHour(64 << 20)}, nil), senderOf("amy", "", nil)
 	for b.Loop() {
 		r, _ := s.Reserve(b.Context(), amy, 1, false)
 		s.Settle(r, true, false)

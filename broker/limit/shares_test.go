@@ -5,7 +5,7 @@ import "testing"
 // TestShares: a sender has its own bound, which Give restores, and leaves nothing.
 func TestShares(t *testing.T) {
 	s := NewShares(2)
-	alice, bob := SenderOf("alice", "", nil), SenderOf("bob", "", nil)
+	alice, bob := senderOf("alice", "", nil), senderOf("bob", "", nil)
 	for i, c := range []struct {
 		sender Sender
 		want   bool

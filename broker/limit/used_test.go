@@ -13,7 +13,7 @@ import (
 func TestStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list, _ := servers(2)
-		amy := SenderOf("amy", "", nil)
+		amy := senderOf("amy", "", nil)
 		use := func(s *Senders, bytes int, created bool) {
 			t.Helper()
 			r, wait := s.Reserve(t.Context(), amy, bytes, false)
@@ -45,11 +45,11 @@ func TestStored(t *testing.T) {
 		t.Errorf("without limits: %+v, %v", got, err)
 	}
 	unlimited := NewSenders(SenderRates{Read: PerSecond(1)}, nil)
-	if got, err := unlimited.Stored(t.Context(), SenderOf("amy", "", nil)); got != (StoredUse{}) || err != nil {
+	if got, err := unlimited.Stored(t.Context(), senderOf("amy", "", nil)); got != (StoredUse{}) || err != nil {
 		t.Errorf("without limits of what is stored: %+v, %v", got, err)
 	}
 	l := &testLedger{Memory: registry.NewMemory(registry.Options{}), fails: true}
-	if _, err := newServer(l).Stored(t.Context(), SenderOf("amy", "", nil)); err == nil {
+	if _, err := newServer(l).Stored(t.Context(), senderOf("amy", "", nil)); err == nil {
 		t.Error("the store did not answer, and there is no error")
 	}
 }

@@ -181,11 +181,14 @@ func (s *Session) endListWaits(gone bool) {
 
 // readLists reads the lists of clients that were bound, if they may have some. It sets the errors
 // of those for which that fails.
-func (b *binder) readLists(ctx context.Context, claims []queue.Claim, listed map[int]bool, out []bindResult) {
+func (b *binder) readLists(ctx context.Context, claims []queue.Claim, out []bindResult) {
 	var list []registry.Subscriber
 	var at []int // the index in out of each entry of list
-	for i, c := range claims {
-		if out[i].err == nil && (listed[i] || out[i].bound.Subscribed) {
+	for i := range claims {
+		if c := &claims[i]; out[i].err == nil && out[i].bound.Subscribed {
+			if list == nil { // a store in memory has all clients here
+				list, at = make([]registry.Subscriber, 0, len(claims)-i), make([]int, 0, len(claims)-i)
+			}
 			list, at = append(list, registry.Subscriber{User: c.User, Client: c.Client}), append(at, i)
 		}
 	}

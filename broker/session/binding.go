@@ -61,7 +61,7 @@ func (b *binder) bind(ctx context.Context, claims []queue.Claim, issued []int64,
 		claims[i].Server = server
 		clients[i] = claims[i].Client
 	}
-	refused := b.hold(ctx, server, claims, issued)
+	refused := b.hold(ctx, server, clients, claims, issued)
 	waiting := make([]int, 0, len(claims)) // indexes of the claims without a result
 	for i, client := range clients {
 		if refused != nil && refused[i] != nil {
@@ -139,26 +139,23 @@ func (b *binder) bindFailed(ctx context.Context, client, server string, failed e
 func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, issued []int64, out []bindResult) {
 	var list []registry.UserBinding
 	var at []int // the index in out of each entry of list
-	for i, o := range out {
-		if c := claims[i]; o.err == nil && c.User != "" {
+	for i := range out {
+		if c, o := &claims[i], &out[i]; o.err == nil && c.User != "" {
 			ub := registry.Binding{Client: c.Client, Server: c.Server, Generation: o.bound.Generation}
 			list, at = append(list, registry.UserBinding{User: c.User, Binding: ub, Issued: issued[i]}), append(at, i)
 		}
 	}
-	listed := make(map[int]bool)
 	if len(list) > 0 {
 		for k, err := range b.opts.Registry.BindUsers(ctx, list) {
-			out[at[k]].err = err
-			if list[k].Subscribed {
-				listed[at[k]] = true
-			}
+			// For a client without a user, BindClients has set Subscribed.
+			out[at[k]].err, out[at[k]].bound.Subscribed = err, list[k].Subscribed
 			b.opts.Notify.UserChanged(list[k].User, list[k].Watchers)
 		}
 	}
-	b.readLists(ctx, claims, listed, out)
-	for i, o := range out {
-		if c := claims[i]; o.err != nil && o.pending != nil {
-			b.unbindLater(binding{client: c.Client, generation: o.bound.Generation})
+	b.readLists(ctx, claims, out)
+	for i := range out {
+		if o := &out[i]; o.err != nil && o.pending != nil {
+			b.unbindLater(binding{client: claims[i].Client, generation: o.bound.Generation})
 		}
 	}
 }
@@ -167,9 +164,13 @@ func (b *binder) bindUsers(ctx context.Context, claims []queue.Claim, issued []i
 // same messages from the user's other clients. If a server died or the store failed in between, the
 // next bind reports that the withdrawal is due. Repeating the acknowledgement completes it.
 func (b *binder) completeWithdrawals(ctx context.Context, claims []queue.Claim, out []bindResult) {
+	due := func(o bindResult) bool { return o.pending != nil && o.bound.WithdrawalDue }
+	if !slices.ContainsFunc(out, due) {
+		return
+	}
 	var calls sync.WaitGroup
 	for i, o := range out {
-		if o.pending != nil && o.bound.WithdrawalDue {
+		if due(o) {
 			calls.Go(func() {
 				if _, err := b.opts.Queue.Ack(ctx, claims[i].Client, o.bound.Generation, o.bound.Acked); err != nil {
 					b.opts.Logger.Warn().Err(err).Msg("withdrawal failed; the client's next acknowledgement tries again")

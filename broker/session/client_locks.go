@@ -15,8 +15,8 @@ type clientLocks struct {
 
 // clientLock exists while a goroutine holds it or waits for it.
 type clientLock struct {
-	held  chan struct{} // of capacity 1, full while the lock is held
-	users int           // goroutines that hold the lock or wait for it
+	passed chan struct{} // of capacity 1: unlock passes the lock to a goroutine that waits; nil before the first waits
+	users  int           // goroutines that hold the lock or wait for it
 }
 
 // lock waits for the client's lock.
@@ -25,10 +25,14 @@ func (c *clientLocks) lock(client string) (unlock func()) {
 	l := c.locks[client]
 	if l == nil {
 		l = c.addLocked(client)
+		c.mu.Unlock()
+		return func() { c.unlock(client, l) }
 	}
-	l.users++
+	if l.users++; l.passed == nil {
+		l.passed = make(chan struct{}, 1)
+	}
 	c.mu.Unlock()
-	l.held <- struct{}{}
+	<-l.passed
 	return func() { c.unlock(client, l) }
 }
 
@@ -40,25 +44,25 @@ func (c *clientLocks) tryLock(client string) (unlock func(), ok bool) {
 		return nil, false
 	}
 	l := c.addLocked(client)
-	l.users++
-	l.held <- struct{}{}
 	return func() { c.unlock(client, l) }, true
 }
 
+// addLocked adds a lock that the caller holds.
 func (c *clientLocks) addLocked(client string) *clientLock {
 	if c.locks == nil {
 		c.locks = make(map[string]*clientLock)
 	}
-	l := &clientLock{held: make(chan struct{}, 1)}
+	l := &clientLock{users: 1}
 	c.locks[client] = l
 	return l
 }
 
 func (c *clientLocks) unlock(client string, l *clientLock) {
-	<-l.held
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l.users--; l.users == 0 {
 		delete(c.locks, client)
+		return
 	}
+	l.passed <- struct{}{} // it has room: only the holder sends
 }

@@ -55,15 +55,13 @@ type connectJob struct {
 	revocations int64 // Manager.revocations before step 5
 	rebinds     int64 // Manager.rebinds before step 5
 
-	unlock  func()       // releases the per-client lock, from step 4 until the bind in step 5
-	all     hub.Position // where the client begins in the $all channel; the job holds the channel
-	server  string       // the server's id at the time of the bind
-	bound   queue.Bound
-	pending *pendingBind // nil unless the client was bound
-	lists   registry.Subscriptions
-	ready   *hub.Channel // the channel of early, which the job holds until step 9; nil for none
+	unlock      func()       // releases the per-client lock, from step 4 until the bind in step 5
+	all         hub.Position // where the client begins in the $all channel; the job holds the channel
+	server      string       // the server's id at the time of the bind
+	*bindResult              // of step 5, shared with the batch; nil before it
+	ready       *hub.Channel // the channel of early, which the job holds until step 9; nil for none
 
-	err error
+	err error // of all steps; it hides that of bindResult
 }
 
 // errClientGone is the error of a connectJob whose connection has closed. No client receives it.
@@ -111,7 +109,7 @@ func (j *connectJob) finish() {
 // openSession opens the session if the client was bound.
 func (j *connectJob) openSession() {
 	s, m := j.session, j.session.m
-	if j.pending != nil {
+	if j.bindResult != nil && j.pending != nil {
 		defer m.clients.endBind(j.client, j.pending)
 		m.binder.notifySuperseded(j.client, j.bound) // also if s is closed: the other session has lost the client
 	}
@@ -146,10 +144,11 @@ func (j *connectJob) openSession() {
 		j.revocations != m.revocations.Load() { // Manager.Revoke has perhaps not seen s
 		s.shard.renewNow(s)
 	}
-	if m.clients.haveListsChanged(j.pending) {
+	hinted, lists := m.clients.missed(j.pending)
+	if lists {
 		s.readLists(nil)
 	}
-	if j.mustReadInbox(&m.clients) {
+	if hinted || j.mustReadInbox() {
 		s.inbox.markDirty(s)
 	}
 	s.shard.cancelConnectCheck(s)
@@ -158,8 +157,8 @@ func (j *connectJob) openSession() {
 // mustReadInbox returns whether the new session must read its queue. If the bind found the queue
 // empty and no hint has come since, it need not: the script that binds the client also counts its
 // messages. That saves a store call and two tasks per connect.
-func (j *connectJob) mustReadInbox(clients *localClients) bool {
-	return j.bound.Queued > 0 || j.bound.Last > j.bound.Acked || clients.wasHinted(j.pending)
+func (j *connectJob) mustReadInbox() bool {
+	return j.bound.Queued > 0 || j.bound.Last > j.bound.Acked
 }
 
 // sendConnected sends `connected`.

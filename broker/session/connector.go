@@ -140,10 +140,10 @@ func (c *connector) claim(ctx context.Context, jobs []*connectJob) {
 		}
 	}
 	gone := func(i int) bool { return jobs[i].gone.Load() }
-	for i, r := range c.binder.bind(ctx, claims, issued, gone) {
-		j := jobs[i]
+	results := c.binder.bind(ctx, claims, issued, gone)
+	for i, j := range jobs {
 		j.unlock()
-		j.server, j.bound, j.pending, j.lists, j.err = server, r.bound, r.pending, r.lists, r.err
+		j.server, j.bindResult, j.err = server, &results[i], results[i].err
 	}
 }
 

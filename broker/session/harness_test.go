@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -127,6 +128,9 @@ func (s *socket) Liveness() dialect.Liveness { return s.encoding.Liveness() }
 func (s *socket) Backlogged() bool   { s.checks++; return s.backlogged }
 func (s *socket) Ping()              { s.pings++ }
 func (s *socket) RemoteAddr() string { return cmp.Or(s.addr, "192.0.2.1:1") }
+func (s *socket) RemoteAddrPort() netip.AddrPort {
+	return netip.MustParseAddrPort(s.RemoteAddr())
+}
 func (s *socket) Close(reason wire.CloseReason, _ string, afterMS int64) {
 	s.Flush()
 	s.closed, s.afterMS = reason, afterMS

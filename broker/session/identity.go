@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	crand "crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -72,7 +71,10 @@ func (a *Access) identify(req wire.Request) (Identity, error) {
 func (c *connector) assignID(j *connectJob, q *hook.Question) error {
 	verified := j.identity
 	if j.request.Client == "" {
-		j.request.Client = cmp.Or(verified.Client, randomClientPart())
+		j.request.Client = verified.Client
+	}
+	if j.request.Client == "" {
+		j.request.Client = randomClientPart()
 	}
 	part, err := clientPart(j.request.Client, verified.User)
 	j.client = wire.ClientID(verified.User, part)
@@ -91,7 +93,11 @@ func (c *connector) assignID(j *connectJob, q *hook.Question) error {
 		}
 	}
 	if err == nil && j.identity.User == "" {
-		j.setSecret(cmp.Or(j.request.Secret, crand.Text()))
+		secret := j.request.Secret
+		if secret == "" {
+			secret = crand.Text()
+		}
+		j.setSecret(secret)
 	}
 	return err
 }

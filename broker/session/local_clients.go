@@ -108,13 +108,6 @@ func (c *localClients) getForLists(client string) *Session {
 	return c.open.get(client)
 }
 
-// haveListsChanged returns whether getForLists was called since beginBind.
-func (c *localClients) haveListsChanged(p *pendingBind) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return p.lists
-}
-
 // supersede closes the client's session if its generation is lower than the given one.
 func (c *localClients) supersede(client string, generation int64) {
 	s := c.getForHint(client)
@@ -193,11 +186,12 @@ func (c *localClients) endBind(client string, p *pendingBind) {
 	}
 }
 
-// wasHinted returns whether there was a hint for the client since beginBind.
-func (c *localClients) wasHinted(p *pendingBind) bool {
+// missed returns whether there was a hint for the client since beginBind, and whether getForLists
+// was called since then.
+func (c *localClients) missed(p *pendingBind) (hinted, lists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return p.hinted
+	return p.hinted, p.lists
 }
 
 // hintAll makes every client that is being bound read its queue: its hint may have been lost.

@@ -139,7 +139,7 @@ func (s *Session) MayRead() bool {
 			return false
 		}
 	}
-	return s.m.senders.ReadWait(s.sender()) < maxDebt
+	return s.readWait() < maxDebt
 }
 
 // Charge implements hub.Subscriber.

@@ -32,9 +32,9 @@ func (s *Session) permissions() permissions {
 	subject := namespace.Subject{User: s.user(), Open: s.m.opts.Access.Verify == nil}
 	if p := s.profile(); p != nil {
 		subject.Grants = p.grants
-	}
-	if b := s.backendSubs(); b != nil {
-		subject.Subscribed = b.channels
+		if p.backend != nil {
+			subject.Subscribed = p.backend.channels
+		}
 	}
 	return newPermissions(&s.m.opts, subject)
 }

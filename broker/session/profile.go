@@ -40,6 +40,9 @@ func (s *Session) setIdentity(identity Identity, lists registry.Subscriptions, s
 		s.expires = uint32(min(max(1, identity.Expires.Unix()), math.MaxUint32)) // enough until the year 2106
 	}
 	s.shard.checkBy(s, s.shard.nextCheck(s, s.m.currentTick.Load(), time.Now().Unix()))
+	if s.profile() == nil && identity.plain() && lists.Empty() {
+		return // without the allocation below
+	}
 	next := profile{info: identity.Info, grants: identity.Grants}
 	if before := s.profile(); before != nil {
 		next.publishes, next.reading = before.publishes, before.reading
@@ -53,6 +56,11 @@ func (s *Session) setIdentity(identity Identity, lists registry.Subscriptions, s
 		s.ensureExtra().profile = &next
 		s.dropEmptyProfile()
 	}
+}
+
+// plain returns whether an identity needs no profile.
+func (i *Identity) plain() bool {
+	return i.Info == nil && i.Grants.Empty() && len(i.Subscribe) == 0
 }
 
 // empty returns whether a session needs no profile.

@@ -17,9 +17,10 @@ type publishBench struct {
 	runLoop func()
 }
 
-func newPublishBench(t testing.TB, subscribers int) *publishBench {
+func newPublishBench(t testing.TB, opts session.Options, subscribers int) *publishBench {
 	speakJSON(t)
-	b := &publishBench{harness: newHarness(t, session.Options{Pool: residentPool(t)}), request: wire.Request{
+	opts.Pool = residentPool(t)
+	b := &publishBench{harness: newHarness(t, opts), request: wire.Request{
 		Type: wire.TypePublish, Ref: wire.RefOf(7), Channel: "news", Data: []byte(`{"text":"hello"}`),
 	}}
 	b.hints, b.sock.discard = true, true
@@ -62,7 +63,8 @@ func (b *publishBench) publish() {
 }
 
 func publishCases(t testing.TB) []allocs.Case {
-	none, ten, thousand := newPublishBench(t, 0), newPublishBench(t, 10), newPublishBench(t, 1000)
+	of := func(subscribers int) *publishBench { return newPublishBench(t, session.Options{}, subscribers) }
+	none, ten, thousand := of(0), of(10), of(1000)
 	return []allocs.Case{
 		// The entry, and the copy of the store in memory; the functions for the pool and the loop, and
 		// their places in the lists; the id in the answer.

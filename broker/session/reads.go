@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"switchboard/broker/limit"
@@ -26,6 +27,9 @@ func readError(bytes int, wait time.Duration) error {
 // mayReadFor reports whether the store may be read for a message now. If not, it refuses the
 // message. Messages that only end something, and those that read nothing, are not refused.
 func (s *Session) mayReadFor(req *wire.Request) bool {
+	if s.state != open || s.m.senders.MayAllRead() {
+		return true
+	}
 	switch req.Type {
 	case wire.TypeSubscribe, wire.TypeHistory, wire.TypeState, wire.TypePresence, wire.TypeHere, wire.TypeRequest:
 	case wire.TypePublish:
@@ -35,16 +39,21 @@ func (s *Session) mayReadFor(req *wire.Request) bool {
 	default:
 		return true
 	}
-	if s.m.senders == nil || s.state != open {
-		return true
-	}
-	wait := s.m.senders.ReadWait(s.sender())
+	wait := s.readWait()
 	if wait == 0 || s.inMemory(*req) {
 		return true
 	}
 	s.m.opts.Metrics.Refused(readLimit)
 	s.refuse(req.Ref, readError(s.m.opts.Limits.UserRead, wait))
 	return false
+}
+
+// readWait returns how long it is until the store may be read for the client.
+func (s *Session) readWait() time.Duration {
+	if s.m.senders.MayAllRead() {
+		return 0
+	}
+	return s.m.senders.ReadWait(s.sender())
 }
 
 // inMemory reports whether a subscribe needs nothing from the store. For an early subscribe it was
@@ -65,7 +74,8 @@ func (s *Session) inMemory(req wire.Request) bool {
 // are charged to the clients without a user at the address by end, which must be called. The error
 // is a *wire.Error, if they have read too much.
 func (m *Manager) BeginRead(ctx context.Context, address string) (metered context.Context, end func(), err error) {
-	by := limit.SenderOf("", address, m.opts.Limits.Proxies)
+	peer, _ := netip.ParseAddrPort(address)
+	by := limit.SenderOf("", peer, m.opts.Limits.Proxies)
 	if wait := m.senders.ReadWait(by); wait > 0 {
 		m.opts.Metrics.Refused(readLimit)
 		return ctx, func() {}, readError(m.opts.Limits.UserRead, wait)

@@ -16,25 +16,24 @@ const (
 	tokenRevoked = "the token was revoked"
 )
 
-// hold adds the clients of the claims to s_c_. In the same round trip it checks whether their
-// tokens were revoked. It returns an error for each claim, or nil if there is none.
-func (b *binder) hold(ctx context.Context, server string, claims []queue.Claim, issued []int64) []error {
-	clients := make([]string, len(claims))
+// hold adds the clients, which are those of the claims, to s_c_. In the same round trip it checks
+// whether their tokens were revoked. It returns an error for each claim, or nil if there is none.
+func (b *binder) hold(ctx context.Context, server string, clients []string, claims []queue.Claim, issued []int64) []error {
 	var list []registry.UserBinding // the claims with a token
 	var at []int                    // the index in claims of each entry of list
-	for i, c := range claims {
-		clients[i] = c.Client
-		if c.User != "" && b.opts.Access.Verify != nil {
+	for i := range claims {
+		if c := &claims[i]; c.User != "" && b.opts.Access.Verify != nil {
 			list = append(list, registry.UserBinding{User: c.User, Binding: registry.Binding{Client: c.Client}, Issued: issued[i]})
 			at = append(at, i)
 		}
 	}
-	checked := make(chan []error, 1)
-	if len(list) > 0 {
-		go func() { checked <- b.opts.Registry.CheckTokens(ctx, list) }()
-	} else {
-		checked <- nil
+	if len(list) == 0 {
+		if err := b.opts.Registry.HoldClients(ctx, server, clients); err != nil {
+			return slices.Repeat([]error{err}, len(claims))
+		}
+		return nil
 	}
+	checked := b.checkTokens(ctx, list)
 	err := b.opts.Registry.HoldClients(ctx, server, clients)
 	var errs []error
 	for k, refused := range <-checked {
@@ -49,6 +48,13 @@ func (b *binder) hold(ctx context.Context, server string, claims []queue.Claim, 
 		errs = slices.Repeat([]error{err}, len(claims))
 	}
 	return errs
+}
+
+// checkTokens checks tokens in a goroutine, and sends the errors to checked.
+func (b *binder) checkTokens(ctx context.Context, list []registry.UserBinding) (checked <-chan []error) {
+	c := make(chan []error, 1)
+	go func() { c <- b.opts.Registry.CheckTokens(ctx, list) }()
+	return c
 }
 
 // checkToken returns an error if the client's token was revoked, or if that is not known.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"switchboard/broker/limit"
@@ -25,14 +26,14 @@ func (s *Session) sender() limit.Sender {
 		return limit.Sender{}
 	}
 	if user := s.user(); user != "" {
-		return limit.SenderOf(user, "", nil)
+		return limit.SenderOf(user, netip.AddrPort{}, nil)
 	}
-	return limit.SenderOf("", s.conn.RemoteAddr(), s.m.opts.Limits.Proxies)
+	return limit.SenderOf("", s.conn.RemoteAddrPort(), s.m.opts.Limits.Proxies)
 }
 
 // Stored returns how much a user has used of what it may store.
 func (m *Manager) Stored(ctx context.Context, user string) (limit.StoredUse, error) {
-	return m.senders.Stored(ctx, limit.SenderOf(user, "", nil))
+	return m.senders.Stored(ctx, limit.SenderOf(user, netip.AddrPort{}, nil))
 }
 
 // storeResult is the result of publishAs.

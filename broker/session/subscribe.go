@@ -18,7 +18,8 @@ func (s *Session) subscribe(req wire.Request) {
 	}
 	resumes := req.After != nil && *req.After != 0
 	req.After = s.m.opts.Hub.ResumeCursor(req.After)
-	err := s.permissions().checkSubscribe(req)
+	allowed := s.permissions()
+	err := allowed.checkSubscribe(req)
 	if err == nil {
 		err = s.rejoin(req.Channel, resumes)
 	}
@@ -45,12 +46,18 @@ func (s *Session) subscribe(req wire.Request) {
 			return
 		}
 	}
-	recentOnly := s.permissions().recentOnly(req.Channel, req.After)
+	recentOnly := allowed.recentOnly(req.Channel, req.After)
 	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
 	authorize := s.authorizer(req.Channel)
 	if !recentOnly && !req.Presence && q == nil && authorize == nil && s.trySubscribe(req) {
 		return
 	}
+	s.subscribeLater(req, recentOnly, q, authorize)
+}
+
+// subscribeLater begins a subscription after calls in the pool. They keep req, which therefore is
+// on the heap here, and not in subscribe: that would cost each subscribe 320 bytes.
+func (s *Session) subscribeLater(req wire.Request, recentOnly bool, q *hook.Question, authorize Authorizer) {
 	client, user := s.client, s.user()
 	st := s.beginStateSubscribe(req)
 	callIn(s.m.opts.poolFor(q), s, weight(req), func(read *meter.Meter) (acquired, error) {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"net/netip"
+
 	"switchboard/broker/dialect"
 	"switchboard/internal/dialecttest"
 	"switchboard/internal/wire"
@@ -71,6 +73,9 @@ func (c *conn) Ping() {}
 
 // RemoteAddr implements transport.Conn.
 func (c *conn) RemoteAddr() string { return "" }
+
+// RemoteAddrPort implements transport.Conn.
+func (c *conn) RemoteAddrPort() netip.AddrPort { return netip.AddrPort{} }
 
 // Close implements transport.Conn.
 func (c *conn) Close(reason wire.CloseReason, detail string, _ int64) {

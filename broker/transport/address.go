@@ -15,13 +15,18 @@ import (
 // A connection counts for its address from Accept to its end. A connection from a proxy counts only
 // from its request for a WebSocket or a stream, for the address that the proxy names in it.
 
-// addressOf returns the IP address of a, or the zero Addr if it has none.
-func addressOf(a net.Addr) netip.Addr {
-	if tcp, ok := a.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr()
+// addrPortOf returns the IP address of a with its port, or the zero AddrPort if it has none.
+func addrPortOf(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
 	}
-	return netip.Addr{}
+	addr := tcp.AddrPort()
+	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }
+
+// addressOf returns the IP address of a, or the zero Addr if it has none.
+func addressOf(a net.Addr) netip.Addr { return addrPortOf(a).Addr() }
 
 // client is the client of a connection, if a proxy names it.
 type client struct {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -191,6 +192,9 @@ func (w way) serve(t *testing.T, o setup) *service {
 	}
 	accept := func(l *loop.Loop, c Conn, first []wire.Request) Receiver {
 		made := &session{loop: l, conn: c, first: first, peer: c.RemoteAddr(), react: o.react, events: make(chan event, 4096)}
+		if want, _ := netip.ParseAddrPort(made.peer); c.RemoteAddrPort() != want {
+			t.Errorf("the peer is %s, and RemoteAddrPort returns %v", made.peer, c.RemoteAddrPort())
+		}
 		if o.open != nil {
 			o.open(made)
 		}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net/http"
+	"net/netip"
 
 	"github.com/panjf2000/gnet/v2"
 
@@ -247,6 +248,14 @@ func (c *pollerConn) RemoteAddr() string {
 		return ""
 	}
 	return c.conn.RemoteAddr().String()
+}
+
+// RemoteAddrPort implements Conn.
+func (c *pollerConn) RemoteAddrPort() netip.AddrPort {
+	if c.conn == nil {
+		return netip.AddrPort{}
+	}
+	return addrPortOf(c.conn.RemoteAddr())
 }
 
 // Close implements Conn. It shuts the write side, and the connection lingers until the peer has

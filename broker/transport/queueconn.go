@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 
@@ -82,3 +83,9 @@ func (c *queueConn) Liveness() dialect.Liveness { return c.encoding.Liveness() }
 
 // RemoteAddr implements Conn.
 func (c *queueConn) RemoteAddr() string { return c.addr }
+
+// RemoteAddrPort implements Conn.
+func (c *queueConn) RemoteAddrPort() netip.AddrPort {
+	addr, _ := netip.ParseAddrPort(c.addr)
+	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+}

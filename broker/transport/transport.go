@@ -35,6 +35,9 @@ type Conn interface {
 	// RemoteAddr returns the client's host:port, while the connection is open. It is the one that a
 	// trusted proxy names, or else the peer's. The port is 0 if the proxy names only the host.
 	RemoteAddr() string
+	// RemoteAddrPort returns RemoteAddr without making its text, or the zero AddrPort if it names no
+	// IP address. An IPv4 address is not mapped into IPv6.
+	RemoteAddrPort() netip.AddrPort
 	// Close sends the reason, if the socket takes it, and ends the connection. No method of the
 	// Receiver is called afterwards. detail may be empty. afterMS is the retry delay in
 	// milliseconds, or 0.

@@ -113,10 +113,23 @@ func CheckSecret(secret string) error {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Errorf(BadRequest, "secret: it has %d bytes, between %d and %d are allowed", len(secret), minSecret, maxSecret)
 	}
+	if isPrintableASCII(secret) {
+		return nil
+	}
 	if !utf8.ValidString(secret) || strings.ContainsFunc(secret, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return Errorf(BadRequest, "secret: a character is not printable")
 	}
 	return nil
+}
+
+// isPrintableASCII reports whether text has only the bytes from ' ' to '~'.
+func isPrintableASCII(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // isPlainASCII reports whether name is printable ASCII without white space and braces.
