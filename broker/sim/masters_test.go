@@ -84,7 +84,8 @@ func TestFailoverOfOneMaster(t *testing.T) {
 }
 
 // TestFailoverDuringRebind lets a master fail over for the second time, while the answers are on
-// their way that were read after the first time. An id from before a failover says nothing after it.
+// their way that were read after the first time. An id from before a failover says nothing after
+// it.
 func TestFailoverDuringRebind(t *testing.T) {
 	for _, op := range []string{"BindChannel", "ReadChannel", "ChannelHead", "ClientHead", "UsersHave", "Refresh", "HoldClient"} {
 		for master := range masters {
