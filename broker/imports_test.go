@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	"internal/faults":       {"client", "internal/cond", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
 	"registry":              {"internal/meter", "internal/redispipe", "internal/slots"},
 	"queue":                 {"internal/meter", "internal/redispipe", "internal/state"},
-	"kit":                   {"internal/leader", "internal/meter", "internal/wire", "queue", "janitor/task", "kit/index"},
+	"kit":                   {"internal/leader", "internal/meter", "internal/wire", "queue", "broker/api", "janitor/task", "kit/index"},
 	"kit/budget":            {"internal/redispipe", "internal/wire"},
 	"kit/index":             {"internal/meter", "internal/redispipe", "internal/wire"},
 	"kit/hold":              {"internal/leader", "internal/payload", "internal/state", "internal/wire", "queue", "events", "janitor/task", "kit", "kit/index", "broker/extension", "broker/api", "broker/namespace", "broker/session"},

@@ -7,7 +7,7 @@
 // state of one channel, and the rest of the channel's name is its id. A card of it is in an
 // [index.Index].
 //
-//   - A call or a method is bound to its request by a [Binder].
+//   - A call or a method is bound to its request by a [Binder], see [Call].
 //   - An operation reads, decides, and writes one update whose conditions the store checks. [Retry]
 //     repeats it if what it has read has changed.
 //   - Before a change, the id is on the due list of the index. So another broker computes the card

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
+	"switchboard/broker/api"
 	"switchboard/internal/wire"
 )
 
@@ -29,9 +29,8 @@ import (
 type Binder[In any] struct {
 	// Query are the parameters of the query.
 	Query []string
-	// Conditions is how many of the headers If-Match and If-None-Match the call takes, see
-	// api.Conditions.
-	Conditions int
+	// Conditions says which of the headers If-Match and If-None-Match the call takes.
+	Conditions api.Conditions
 	// Body reports whether the call has a body.
 	Body bool
 
@@ -77,7 +76,7 @@ func (b *Binder[In]) add(t reflect.Type, at []int, body *[]reflect.StructField) 
 			p.bounds = boundsOf(f)
 			b.Query = append(b.Query, query)
 		case header != "":
-			b.Conditions, p.bind = strings.Count(header, ",")+1, matchBinders[header+" "+f.Type.String()]
+			b.Conditions, p.bind = api.Conditions(strings.Count(header, ",")+1), matchBinders[header+" "+f.Type.String()]
 		case f.Anonymous && member == "" && f.Type.Kind() == reflect.Struct:
 			b.add(f.Type, index, body)
 			continue
@@ -116,6 +115,19 @@ func (b *Binder[In]) Bind(r *http.Request) (in In, err error) {
 	return in, nil
 }
 
+// Call returns the HTTP call that runs an operation with the bound request. scope is that of the
+// API key.
+func Call[In, Out any](pattern, scope string, run func(context.Context, In) (Out, error)) api.Call {
+	return CallWith(NewBinder[In](api.DecodeBody), pattern, scope, run)
+}
+
+// CallWith is [Call] with another binder.
+func CallWith[In, Out any](b *Binder[In], pattern, scope string, run func(context.Context, In) (Out, error)) api.Call {
+	return api.Call{
+		Pattern: pattern, Scope: scope, Query: b.Query, Conditions: b.Conditions, Body: b.Body, Handle: Handle(b, run),
+	}
+}
+
 // Handle returns the function that makes an HTTP call, see api.Call: it binds the request, and runs
 // the operation.
 func Handle[In, Out any](b *Binder[In], run func(context.Context, In) (Out, error)) func(*http.Request) (any, error) {
@@ -150,16 +162,9 @@ func bindQuery(f reflect.StructField) func(*http.Request, *part, reflect.Value) 
 }
 
 func bindNumber(r *http.Request, p *part, to reflect.Value) error {
-	text := r.URL.Query().Get(p.name)
-	if text == "" {
-		return nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < p.bounds[0] || n > p.bounds[1] {
-		return wire.Errorf(wire.BadRequest, "%s: %.40q is not a number within %d and %d", p.name, text, p.bounds[0], p.bounds[1])
-	}
+	n, err := api.QueryInt(r, p.name, 0, p.bounds[0], p.bounds[1])
 	to.SetInt(n)
-	return nil
+	return err
 }
 
 func bindBool(r *http.Request, p *part, to reflect.Value) error {

@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 
+	"switchboard/broker/api"
 	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 	"switchboard/kit/index"
@@ -10,8 +11,8 @@ import (
 
 // The sizes of pages. Those of HTTP calls are the same as of all lists of the API.
 const (
-	DefaultPage   = 100
-	MaxPage       = 1000
+	DefaultPage   = api.DefaultPage
+	MaxPage       = api.MaxPage
 	MaxClientPage = 100 // of a method that a client calls
 )
 

@@ -55,7 +55,7 @@ func hasNews(p queue.Page) bool { return len(p.Messages) > 0 || p.More || !p.Com
 func (a api) history(w http.ResponseWriter, r *http.Request) {
 	name, err := PathName(r, "channel")
 	after, err1 := QueryInt(r, "after", 0, 0, state.MaxNumber)
-	_, limit, err2 := Page(r)
+	_, limit, err2 := page(r, 1)
 	if err == nil {
 		err = a.checkAllowed(namespace.History, name)
 	}

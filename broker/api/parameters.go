@@ -93,10 +93,8 @@ func QueryInt(r *http.Request, name string, fallback, lowest, highest int64) (in
 	return v, nil
 }
 
-// Page returns the cursor and the limit of a call that lists.
-func Page(r *http.Request) (cursor string, limit int, err error) { return page(r, 1) }
-
-// page is Page with the lowest limit. 0 asks for no items.
+// page returns the cursor and the limit of a call that lists. The limit is at least lowest: 1, or 0
+// for a call that can be asked for no items.
 func page(r *http.Request, lowest int64) (cursor string, limit int, err error) {
 	n, err := QueryInt(r, "limit", DefaultPage, lowest, MaxPage)
 	return r.URL.Query().Get("cursor"), int(n), err

@@ -17,7 +17,7 @@ func (a api) clientQueue(w http.ResponseWriter, r *http.Request) {
 	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
 	err := wire.CheckClientID(client)
 	after, err1 := QueryInt(r, "after", 0, 0, state.MaxNumber)
-	_, limit, err2 := Page(r)
+	_, limit, err2 := page(r, 1)
 	if err := cmp.Or(err, err1, err2); err != nil {
 		a.writeError(w, err)
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 func (a api) channels(w http.ResponseWriter, r *http.Request) {
-	cursor, limit, err := Page(r)
+	cursor, limit, err := page(r, 1)
 	if err != nil {
 		a.writeError(w, err)
 		return

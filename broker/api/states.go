@@ -51,7 +51,7 @@ func (a api) stateRead(r *http.Request) (read queue.StateRead, err error) {
 	read = queue.StateRead{Prefix: query.Get("prefix"), Bytes: state.PageBytes}
 	read.Channel, err = PathName(r, "channel")
 	var err1 error
-	read.Cursor, read.Limit, err1 = Page(r)
+	read.Cursor, read.Limit, err1 = page(r, 1)
 	if err := cmp.Or(err, err1); err != nil {
 		return read, err
 	}

@@ -78,7 +78,7 @@ func (a api) withWebhooks(f func(r *http.Request) (any, error)) http.HandlerFunc
 func (a api) backlog(r *http.Request) (any, error) { return a.Webhooks.Backlog(r.Context()) }
 
 func (a api) deadLetters(r *http.Request) (any, error) {
-	cursor, limit, err := Page(r)
+	cursor, limit, err := page(r, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (a *Accounts) publicCalls() []api.Call {
 func public[Q, A any](pattern string, callerOf func(*http.Request) (caller, error), run func(context.Context, caller, Q) (A, error)) api.Call {
 	b := kit.NewBinder[Q](api.DecodeBody)
 	return api.Call{
-		Pattern: pattern, Public: true, Conditions: api.Conditions(b.Conditions), Body: b.Body,
+		Pattern: pattern, Public: true, Conditions: b.Conditions, Body: b.Body,
 		Handle: func(r *http.Request) (any, error) {
 			from, err := callerOf(r)
 			if err != nil {
@@ -121,12 +121,12 @@ type accountRequest struct {
 // backendCalls are the calls with an API key.
 func (a *Accounts) backendCalls() []api.Call {
 	change := func(name string, run func(context.Context, string) (Account, error)) api.Call {
-		return call("POST /v1/accounts/{account}/"+name, api.ScopeAdmin, func(ctx context.Context, q accountRequest) (Account, error) {
+		return kit.Call("POST /v1/accounts/{account}/"+name, api.ScopeAdmin, func(ctx context.Context, q accountRequest) (Account, error) {
 			return run(ctx, q.Account)
 		})
 	}
 	return []api.Call{
-		call("GET /v1/accounts", api.ScopeAdmin, func(ctx context.Context, q struct {
+		kit.Call("GET /v1/accounts", api.ScopeAdmin, func(ctx context.Context, q struct {
 			Name   string `query:"name"`
 			State  State  `query:"state"`
 			Cursor string `query:"cursor"`
@@ -137,35 +137,27 @@ func (a *Accounts) backendCalls() []api.Call {
 			}
 			return a.List(ctx, q.State, q.Cursor, q.Limit)
 		}),
-		call("GET /v1/accounts/{account}", api.ScopeAdmin, func(ctx context.Context, q accountRequest) (Account, error) {
+		kit.Call("GET /v1/accounts/{account}", api.ScopeAdmin, func(ctx context.Context, q accountRequest) (Account, error) {
 			return a.Get(ctx, q.Account)
 		}),
-		call("GET /v1/accounts/{account}/history", api.ScopeAdmin, func(ctx context.Context, q accountRequest) (any, error) {
+		kit.Call("GET /v1/accounts/{account}/history", api.ScopeAdmin, func(ctx context.Context, q accountRequest) (any, error) {
 			list, err := a.History(ctx, q.Account)
 			return map[string]any{"account": q.Account, "events": list}, err
 		}),
-		call("PATCH /v1/accounts/{account}", api.ScopeAdmin, func(ctx context.Context, q struct {
+		kit.Call("PATCH /v1/accounts/{account}", api.ScopeAdmin, func(ctx context.Context, q struct {
 			accountRequest
 			Name  string    `json:"name" required:"true"`
 			Match kit.Match `header:"If-Match"`
 		}) (Account, error) {
 			return a.Rename(ctx, q.Account, q.Name, Caller{}, q.Match)
 		}),
-		call("POST /v1/accounts/{account}/password", api.ScopeAdmin, func(ctx context.Context, q struct {
+		kit.Call("POST /v1/accounts/{account}/password", api.ScopeAdmin, func(ctx context.Context, q struct {
 			accountRequest
 			Password string `json:"password" required:"true"`
 		}) (Account, error) {
 			return a.SetPassword(ctx, q.Account, q.Password)
 		}),
 		change("lock", a.Lock), change("unlock", a.Unlock), change("delete", a.Delete), change("restore", a.Restore),
-	}
-}
-
-// call returns the HTTP call of a backend that runs an operation with the bound request.
-func call[Q, A any](pattern, scope string, run func(context.Context, Q) (A, error)) api.Call {
-	b := kit.NewBinder[Q](api.DecodeBody)
-	return api.Call{
-		Pattern: pattern, Scope: scope, Query: b.Query, Conditions: api.Conditions(b.Conditions), Body: b.Body, Handle: kit.Handle(b, run),
 	}
 }
 
@@ -177,11 +169,11 @@ type sessionRequest struct {
 // calls are the calls of backends.
 func (s *Sessions) calls() []api.Call {
 	return []api.Call{
-		call("GET /v1/sessions/{user}", api.ScopeRead, func(ctx context.Context, q sessionRequest) (Document, error) {
+		kit.Call("GET /v1/sessions/{user}", api.ScopeRead, func(ctx context.Context, q sessionRequest) (Document, error) {
 			return s.Get(ctx, q.User)
 		}),
 		s.putCall(),
-		call("DELETE /v1/sessions/{user}", api.ScopePush, func(ctx context.Context, q struct {
+		kit.Call("DELETE /v1/sessions/{user}", api.ScopePush, func(ctx context.Context, q struct {
 			sessionRequest
 			Match kit.Match `header:"If-Match"`
 		}) (kit.Removed, error) {

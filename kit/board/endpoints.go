@@ -45,13 +45,13 @@ type (
 // calls returns the HTTP calls.
 func (b *Boards) calls() []api.Call {
 	return []api.Call{
-		call("GET /v1/boards", api.ScopeRead, func(ctx context.Context, q struct {
+		kit.Call("GET /v1/boards", api.ScopeRead, func(ctx context.Context, q struct {
 			Cursor string `query:"cursor"`
 			Limit  int    `query:"limit" range:"page"`
 		}) (Page, error) {
 			return b.List(ctx, q.Cursor, q.Limit)
 		}),
-		call("POST /v1/boards/{board}/scores", api.ScopePush, func(ctx context.Context, q struct {
+		kit.Call("POST /v1/boards/{board}/scores", api.ScopePush, func(ctx context.Context, q struct {
 			Path string `path:"board"`
 			Score
 		}) (Result, error) {
@@ -61,30 +61,22 @@ func (b *Boards) calls() []api.Call {
 			q.Board = q.Path
 			return b.Submit(ctx, q.Score)
 		}),
-		call("GET /v1/boards/{board}", api.ScopeRead, func(ctx context.Context, q topRequest) (View, error) {
+		kit.Call("GET /v1/boards/{board}", api.ScopeRead, func(ctx context.Context, q topRequest) (View, error) {
 			offset, err := offsetOf(q.Cursor, q.Offset)
 			if err != nil {
 				return View{}, err
 			}
 			return b.Top(ctx, q.Board, q.Season, offset, q.Limit)
 		}),
-		call("GET /v1/boards/{board}/players/{player}", api.ScopeRead, func(ctx context.Context, q playerRequest) (Standing, error) {
+		kit.Call("GET /v1/boards/{board}/players/{player}", api.ScopeRead, func(ctx context.Context, q playerRequest) (Standing, error) {
 			return b.Rank(ctx, q.Board, q.Player, q.Season)
 		}),
-		call("GET /v1/boards/{board}/players/{player}/around", api.ScopeRead, func(ctx context.Context, q aroundRequest) (View, error) {
+		kit.Call("GET /v1/boards/{board}/players/{player}/around", api.ScopeRead, func(ctx context.Context, q aroundRequest) (View, error) {
 			return b.Around(ctx, q.Board, q.Player, q.Season, q.Limit)
 		}),
-		call("DELETE /v1/boards/{board}/players/{player}", api.ScopePush, func(ctx context.Context, q playerRequest) (Result, error) {
+		kit.Call("DELETE /v1/boards/{board}/players/{player}", api.ScopePush, func(ctx context.Context, q playerRequest) (Result, error) {
 			return b.Remove(ctx, q.Board, q.Player, q.Season)
 		}),
-	}
-}
-
-// call returns the HTTP call that runs an operation with the bound request.
-func call[Q, A any](pattern, scope string, run func(context.Context, Q) (A, error)) api.Call {
-	c := kit.NewBinder[Q](api.DecodeBody)
-	return api.Call{
-		Pattern: pattern, Scope: scope, Query: c.Query, Conditions: api.Conditions(c.Conditions), Body: c.Body, Handle: kit.Handle(c, run),
 	}
 }
 

@@ -52,8 +52,9 @@ type (
 // calls returns the HTTP calls.
 func (h *Holds) calls() []api.Call {
 	change := func(name string, run func(context.Context, Change) (*Hold, error)) api.Call {
-		return callWith(decodeOptional, "POST /v1/holds/{resource}/holds/{id}/"+name, api.ScopePush, func(ctx context.Context, q changeRequest) (*Hold, error) {
-			return run(ctx, Change{Resource: q.Resource, ID: q.ID, Durable: q.Durable})
+		b := kit.NewBinder[changeRequest](decodeOptional)
+		return kit.CallWith(b, "POST /v1/holds/{resource}/holds/{id}/"+name, api.ScopePush, func(ctx context.Context, q changeRequest) (any, error) {
+			return answer(run(ctx, Change{Resource: q.Resource, ID: q.ID, Durable: q.Durable}))
 		})
 	}
 	return []api.Call{
@@ -110,16 +111,7 @@ func (h *Holds) calls() []api.Call {
 
 // call returns the HTTP call that runs an operation with the bound request.
 func call[Q, A any](pattern, scope string, run func(context.Context, Q) (A, error)) api.Call {
-	return callWith(api.DecodeBody, pattern, scope, run)
-}
-
-// callWith is call with another function that decodes the body.
-func callWith[Q, A any](decode func(*http.Request, any) error, pattern, scope string, run func(context.Context, Q) (A, error)) api.Call {
-	b := kit.NewBinder[Q](decode)
-	return api.Call{
-		Pattern: pattern, Scope: scope, Query: b.Query, Conditions: api.Conditions(b.Conditions), Body: b.Body,
-		Handle: kit.Handle(b, func(ctx context.Context, q Q) (any, error) { return answer(run(ctx, q)) }),
-	}
+	return kit.Call(pattern, scope, func(ctx context.Context, q Q) (any, error) { return answer(run(ctx, q)) })
 }
 
 // decodeOptional decodes a body that may be missing.

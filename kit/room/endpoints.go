@@ -122,11 +122,7 @@ func (r *Rooms) calls() []api.Call {
 
 // call returns the HTTP call that runs an operation of the backend with the bound request.
 func call[Q, A any](pattern, scope string, operation func(context.Context, Actor, Q) (A, error)) api.Call {
-	b := kit.NewBinder[Q](api.DecodeBody)
-	return api.Call{
-		Pattern: pattern, Scope: scope, Query: b.Query, Conditions: api.Conditions(b.Conditions), Body: b.Body,
-		Handle: kit.Handle(b, func(ctx context.Context, q Q) (A, error) { return operation(ctx, Backend, q) }),
-	}
+	return kit.Call(pattern, scope, func(ctx context.Context, q Q) (A, error) { return operation(ctx, Backend, q) })
 }
 
 // methods returns the requests of clients.

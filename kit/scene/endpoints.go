@@ -59,8 +59,8 @@ type (
 // calls returns the HTTP calls.
 func (s *Scenes) calls() []api.Call {
 	return []api.Call{
-		call("POST /v1/avatars", api.ScopePush, s.CreateAvatar),
-		call("GET /v1/avatars", api.ScopeRead, func(ctx context.Context, q struct {
+		kit.Call("POST /v1/avatars", api.ScopePush, s.CreateAvatar),
+		kit.Call("GET /v1/avatars", api.ScopeRead, func(ctx context.Context, q struct {
 			pageRequest
 			User   string `query:"user"`
 			Status Status `query:"status"`
@@ -70,10 +70,10 @@ func (s *Scenes) calls() []api.Call {
 			}
 			return s.ListAvatars(ctx, q.User, q.Status, q.Cursor, q.Limit)
 		}),
-		call("GET /v1/avatars/{avatar}", api.ScopeRead, func(ctx context.Context, q avatarRequest) (*Avatar, error) {
+		kit.Call("GET /v1/avatars/{avatar}", api.ScopeRead, func(ctx context.Context, q avatarRequest) (*Avatar, error) {
 			return s.GetAvatar(ctx, q.Avatar)
 		}),
-		call("PATCH /v1/avatars/{avatar}", api.ScopePush, func(ctx context.Context, q struct {
+		kit.Call("PATCH /v1/avatars/{avatar}", api.ScopePush, func(ctx context.Context, q struct {
 			avatarRequest
 			IfMatch *int64 `header:"If-Match"`
 			AvatarPatch
@@ -81,17 +81,17 @@ func (s *Scenes) calls() []api.Call {
 			q.Version = cmp.Or(q.IfMatch, q.Version)
 			return s.PatchAvatar(ctx, q.Avatar, nil, q.AvatarPatch)
 		}),
-		call("DELETE /v1/avatars/{avatar}", api.ScopePush, func(ctx context.Context, q deleteRequest) (*Avatar, error) {
+		kit.Call("DELETE /v1/avatars/{avatar}", api.ScopePush, func(ctx context.Context, q deleteRequest) (*Avatar, error) {
 			return s.DeleteAvatar(ctx, q.Avatar, nil, q.Version)
 		}),
-		call("PUT /v1/avatars/{avatar}/scene", api.ScopePush, func(ctx context.Context, q transferRequest) (*Avatar, error) {
+		kit.Call("PUT /v1/avatars/{avatar}/scene", api.ScopePush, func(ctx context.Context, q transferRequest) (*Avatar, error) {
 			return s.Transfer(ctx, Transfer{Avatar: q.Avatar, Scene: q.Scene, From: q.From})
 		}),
-		call("DELETE /v1/avatars/{avatar}/scene", api.ScopePush, func(ctx context.Context, q avatarRequest) (*Avatar, error) {
+		kit.Call("DELETE /v1/avatars/{avatar}/scene", api.ScopePush, func(ctx context.Context, q avatarRequest) (*Avatar, error) {
 			return s.Leave(ctx, q.Avatar)
 		}),
-		call("POST /v1/scenes", api.ScopePush, s.CreateScene),
-		call("GET /v1/scenes", api.ScopeRead, func(ctx context.Context, q struct {
+		kit.Call("POST /v1/scenes", api.ScopePush, s.CreateScene),
+		kit.Call("GET /v1/scenes", api.ScopeRead, func(ctx context.Context, q struct {
 			listRequest
 			Name string `query:"name"`
 		}) (any, error) {
@@ -100,10 +100,10 @@ func (s *Scenes) calls() []api.Call {
 			}
 			return s.ListScenes(ctx, q.World, q.Status, q.Cursor, q.Limit)
 		}),
-		call("GET /v1/scenes/{scene}", api.ScopeRead, func(ctx context.Context, q sceneRequest) (*SceneView, error) {
+		kit.Call("GET /v1/scenes/{scene}", api.ScopeRead, func(ctx context.Context, q sceneRequest) (*SceneView, error) {
 			return s.GetScene(ctx, q.Scene)
 		}),
-		call("PATCH /v1/scenes/{scene}", api.ScopePush, func(ctx context.Context, q struct {
+		kit.Call("PATCH /v1/scenes/{scene}", api.ScopePush, func(ctx context.Context, q struct {
 			sceneRequest
 			IfMatch *int64 `header:"If-Match"`
 			ScenePatch
@@ -111,20 +111,12 @@ func (s *Scenes) calls() []api.Call {
 			q.Version = cmp.Or(q.IfMatch, q.Version)
 			return s.PatchScene(ctx, q.Scene, q.ScenePatch)
 		}),
-		call("DELETE /v1/scenes/{scene}", api.ScopePush, func(ctx context.Context, q struct {
+		kit.Call("DELETE /v1/scenes/{scene}", api.ScopePush, func(ctx context.Context, q struct {
 			sceneRequest
 			IfMatch *int64 `header:"If-Match"`
 		}) (*Scene, error) {
 			return s.DeleteScene(ctx, q.Scene, q.IfMatch)
 		}),
-	}
-}
-
-// call returns the HTTP call that runs an operation with the bound request.
-func call[Q, A any](pattern, scope string, run func(context.Context, Q) (A, error)) api.Call {
-	b := kit.NewBinder[Q](api.DecodeBody)
-	return api.Call{
-		Pattern: pattern, Scope: scope, Query: b.Query, Conditions: api.Conditions(b.Conditions), Body: b.Body, Handle: kit.Handle(b, run),
 	}
 }
 
