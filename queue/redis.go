@@ -24,7 +24,7 @@ var (
 	eraseMessageScript   = redispipe.MustScript(luaFiles, "erase_message", "append")
 	readChannelScript    = redispipe.MustScript(luaFiles, "read_channel")
 	trimChannelScript    = redispipe.MustScript(luaFiles, "trim_channel")
-	bindScript           = redispipe.MustScript(luaFiles, "bind")
+	bindScript           = redispipe.MustScript(luaFiles, "bind", "heads")
 	refreshScript        = redispipe.MustScript(luaFiles, "refresh")
 	unbindScript         = redispipe.MustScript(luaFiles, "unbind")
 	releaseScript        = redispipe.MustScript(luaFiles, "release")

@@ -284,6 +284,12 @@ func TestRedisBindFindsSubscriptions(t *testing.T) {
 	ok(t, client.HSet(t.Context(), f.keys.clientSubscriptions("phone"), "news", "+1").Err())
 	claims := []Claim{{Client: "listed", Server: "b1"}, {Client: "other", Server: "b1"}, {Client: "phone", User: "alice", Server: "b1"}}
 	want := map[string]bool{"listed": true}
+	for i := range 40 { // more than one EXISTS of the script has keys
+		claims = append(claims, Claim{Client: fmt.Sprint("client-", i), Server: "b1"})
+	}
+	last := claims[len(claims)-1].Client
+	ok(t, client.HSet(t.Context(), f.keys.clientSubscriptions(last), "news", "+1").Err())
+	want[last] = true
 	for i, o := range f.BindClients(t.Context(), claims) {
 		ok(t, o.Err)
 		equal(t, "subscribed: "+claims[i].Client, o.Value.Subscribed, want[claims[i].Client])

@@ -17,17 +17,24 @@
 -- ARGV[3] age at which a claim is late, ms
 -- returns for each client, separated by newlines: generation, generation until now, acked,
 --         messages waiting, last id ever assigned, the clock (Unix ms), 1 if acknowledged messages
---         may have copies that are not withdrawn yet, else 0, server until now; -1 if a later
---         attempt of the same instance was bound; -2, the ARGV[a+6] that would not be late, and
---         the clock, if the claim is late; '' if the secret is wrong; or an error
+--         may have copies that are not withdrawn yet, else 0, 1 if a client without a user may have
+--         a list in c_s_, else 0, server until now; -1 if a later attempt of the same instance was
+--         bound; -2, the ARGV[a+6] that would not be late, and the clock, if the claim is late; ''
+--         if the secret is wrong; or an error
 -- cost O(clients)
 
-local call, format, max, floor = redis.call, string.format, math.max, math.floor
+local max, floor = math.max, math.floor
 local ttl, eighth, max_age = tonumber(ARGV[1]), floor(ARGV[1] / 8), tonumber(ARGV[3])
 local now = call('TIME')
 local ms = max(now[1] * 1000 + floor(now[2] / 1000), tonumber(ARGV[2]))
 
-local function bind(k, a)
+-- Few clients have a list.
+local unlisted = find_empty(#KEYS / 3, function(i)
+	return ARGV[6 * i - 2] == '' and KEYS[3 * i]
+end)
+
+local function bind(i)
+	local k, a = 3 * i - 3, 6 * i - 3
 	-- until is the earliest time of the record's expiry, see append_client. A client that
 	-- reconnects soon does not renew it.
 	local record = call('HMGET', KEYS[k+1], 'user', 'server', 'generation', 'acked', 'last', 'instance', 'attempt', 'until',
@@ -87,15 +94,9 @@ local function bind(k, a)
 		call('PEXPIRE', KEYS[k+1], needed)
 	end
 	local withdrawal_due = record[9] and tonumber(record[9]) <= tonumber(acked) and 1 or 0
-	local subscribed = anonymous and call('EXISTS', KEYS[k+3]) or 0
+	local subscribed = anonymous and not unlisted[i] and call('EXISTS', KEYS[k+3]) or 0
 	return format('%s\n%s\n%s\n%d\n%s\n%d\n%d\n%d\n%s', generation, prev_generation, acked, queued, last, ms,
 		withdrawal_due, subscribed, server)
 end
 
--- An error of one client does not affect the others.
-local replies = {}
-for i = 1, #KEYS / 3 do
-	local ok, reply = pcall(bind, 3 * i - 3, 6 * i - 3)
-	replies[i] = (ok or type(reply) == 'table') and reply or redis.error_reply('ERR ' .. reply)
-end
-return replies
+return each_head(#KEYS / 3, bind)

@@ -1,8 +1,8 @@
--- A piece of channel_heads and client_heads. find_empty finds queues that hold nothing, with one
--- EXISTS for up to 16 of them: most queues are as empty as their readers expect. If one of a group
--- holds something, find_empty says nothing about the group. It takes the number of queues, and a
--- function that returns the key of a queue that is expected to be empty. each_head calls a function
--- for each of n queues, so that an error of one does not affect the others.
+-- A piece of channel_heads, client_heads and bind. find_empty finds queues, or other keys, that
+-- hold nothing, with one EXISTS for up to 16 of them: most are as empty as their readers expect. If
+-- one of a group holds something, find_empty says nothing about the group. It takes the number of
+-- keys, and a function that returns a key that is expected to be empty. each_head calls a function
+-- for each of n keys, so that an error of one does not affect the others.
 -- returns two functions
 -- cost O(n)
 
