@@ -34,8 +34,8 @@ var mayImport = map[string][]string{
 	"internal/meter":        {},
 	"internal/redisurl":     {"internal/slots", "internal/tlsconfig"},
 	"internal/faults":       {"client", "internal/cond", "internal/keytable", "internal/proc", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
-	"registry":              {"internal/meter", "internal/redispipe", "internal/slots"},
-	"queue":                 {"internal/meter", "internal/redispipe", "internal/state"},
+	"registry":              {"internal/setting", "internal/meter", "internal/redispipe", "internal/slots"},
+	"queue":                 {"internal/setting", "internal/meter", "internal/redispipe", "internal/state"},
 	"kit":                   {"internal/leader", "internal/meter", "internal/wire", "queue", "broker/api", "janitor/task", "kit/index"},
 	"kit/budget":            {"internal/redispipe", "internal/wire"},
 	"kit/index":             {"internal/meter", "internal/redispipe", "internal/wire"},
@@ -51,12 +51,12 @@ var mayImport = map[string][]string{
 	"kit/account":           {"internal/leader", "internal/payload", "internal/redispipe", "internal/state", "internal/wire", "janitor/task", "queue", "broker/extension", "broker/api", "broker/auth", "broker/limit", "broker/namespace", "kit", "kit/index"},
 	"client/account":        {"client"},
 	"kit/scene":             {"internal/leader", "internal/state", "internal/wire", "queue", "broker/extension", "broker/api", "broker/namespace", "broker/session", "janitor/task", "kit", "kit/budget", "kit/index"},
-	"webhook":               {"internal/backend"},              // backends import it
-	"events":                {"internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
+	"webhook":               {"internal/setting", "internal/backend"},              // backends import it
+	"events":                {"internal/setting", "internal/redispipe", "webhook"}, // webhook defines the meaning of the answers
 	"events/inspect":        {"internal/wire", "registry", "events", "broker/api"},
 	"events/recording":      {"registry", "queue", "events"},
 	"events/truth":          {"internal/state", "registry", "queue", "events"},
-	"janitor":               {"internal/latency", "internal/leader", "internal/loglimit", "internal/state", "registry", "queue", "events", "janitor/heartbeat", "janitor/task"}, // it runs the rounds of events
+	"janitor":               {"internal/setting", "internal/latency", "internal/leader", "internal/loglimit", "internal/state", "registry", "queue", "events", "janitor/heartbeat", "janitor/task"}, // it runs the rounds of events
 	"janitor/heartbeat":     {"internal/redispipe"},
 	"janitor/task":          {}, // packages with checks and rounds import it
 	"client":                {"internal/state", "internal/wire"},
@@ -70,7 +70,7 @@ var mayImport = map[string][]string{
 	"bench/report":          {},
 	"bench/suite":           {"internal/proc", "internal/redistest", "bench/*"},
 	"configs":               {"internal/nearest", "internal/setting", "kit/*", "broker", "broker/auth", "broker/hook", "internal/backend", "internal/certfile", "broker/limit", "broker/namespace", "registry", "queue", "janitor", "events", "webhook"},
-	"broker":                {"internal/slots", "internal/state", "internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*", "janitor/heartbeat"},
+	"broker":                {"internal/setting", "internal/slots", "internal/state", "internal/wire", "internal/certfile", "internal/latency", "internal/loglimit", "registry", "queue", "broker/*", "janitor/heartbeat"},
 	"broker/dialect":        {"internal/state", "internal/wire"},
 	"broker/dialect/native": {"internal/payload", "internal/state", "internal/wire", "broker/dialect"},
 	"broker/dialect/sse":    {"internal/wire", "broker/dialect", "broker/dialect/native"},
@@ -83,7 +83,7 @@ var mayImport = map[string][]string{
 	"broker/transport":      {"internal/linger", "internal/proxyproto", "internal/wire", "broker/dialect", "broker/limit", "broker/loop"},
 	"broker/hub":            {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
 	"broker/snapshot":       {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/hub", "broker/work"},
-	"broker/hook":           {"internal/payload", "internal/backend", "internal/wire", "webhook", "broker/work"}, // it signs like webhooks
+	"broker/hook":           {"internal/setting", "internal/payload", "internal/backend", "internal/wire", "webhook", "broker/work"}, // it signs like webhooks
 	"broker/session":        {"internal/meter", "internal/payload", "internal/slots", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
 	"broker/peer":           {"registry", "broker/auth"},
 	"broker/cluster":        {"internal/sketch", "internal/wire", "queue", "registry", "broker/api", "broker/health", "broker/hub", "broker/member", "broker/peer", "broker/session", "janitor/heartbeat"},

@@ -21,6 +21,7 @@ import (
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
 	"switchboard/internal/certfile"
+	"switchboard/internal/setting"
 	"switchboard/internal/slots"
 	"switchboard/janitor/heartbeat"
 )
@@ -231,17 +232,16 @@ func (l LimitOptions) fields() fields.Limits {
 }
 
 // RequestOptions are the requests that clients send to the backend, to a URL or to its workers.
+// Zero means the default in a field's tag; a Rate of zero means no limit.
 type RequestOptions struct {
-	// Queues is the number of qq_{N} lists over which requests are spread. Zero means 16.
-	Queues int
+	Queues int `setting:"requests.queues" default:"16" help:"number of qq_ lists over which client requests are spread"`
 	// From selects the clients that may send requests: namespace.Anyone or namespace.Users. Zero means
 	// none.
 	From namespace.Access
-	// Rate is the maximum number of requests a second from a connection. Zero means unlimited.
-	Rate int
+	Rate int `setting:"requests.rate" default:"10" zero:"true" help:"requests a second from one connection, with bursts of four seconds' worth; 0 for no limit"`
 	// Share is the maximum number of requests of one user, or of one address for clients without a
 	// user, that wait for the answer of the Backend. Zero means a quarter of Backend.Concurrency.
-	Share int
+	Share int `setting:"requests.share" unset:"default a quarter of requests.concurrency" help:"requests of one user that wait for the answer of requests.url, on this instance; for clients without a user, requests of one address"`
 	// Backend is the URL that answers requests. Its Agent and MaxAnswer are not used. Zero means the
 	// qq_{N} lists.
 	Backend hook.RequestOptions
@@ -299,7 +299,7 @@ func (o Options) withDefaults() Options {
 	o.Limits.FieldBytes = cmp.Or(o.Limits.FieldBytes, 16<<10)
 	o.Limits.Operations = cmp.Or(o.Limits.Operations, 64)
 	o.Limits.OwnedFields = cmp.Or(o.Limits.OwnedFields, 16)
-	o.Requests.Queues = cmp.Or(o.Requests.Queues, 16)
+	setting.Fill(&o.Requests)
 	o.Timing.Beat = cmp.Or(o.Timing.Beat, 2*time.Second)
 	o.Timing.Refresh = cmp.Or(o.Timing.Refresh, 30*time.Minute)
 	o.Timing.Ping = cmp.Or(o.Timing.Ping, 25*time.Second)

@@ -8,6 +8,8 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/internal/setting"
+	"switchboard/queue"
+	"switchboard/registry"
 )
 
 // Broker has the settings of the broker. Broker.Options, Registry and Queue convert them.
@@ -39,8 +41,10 @@ type Broker struct {
 	Limits         Limits
 	Times          Times
 	Requests       Requests
-	Compression    bool `setting:"compression" unset:"default no" help:"negotiate permessage-deflate on /ws; this costs memory for each connection"`
-	FastPush       bool `setting:"fast_push" default:"true" help:"read the pushes after the first one on a connection without net/http, at half the\ncost; net/http always serves all other calls"`
+	Messages       queue.Options    `json:"-"`
+	Bindings       registry.Options `json:"-"`
+	Compression    bool             `setting:"compression" unset:"default no" help:"negotiate permessage-deflate on /ws; this costs memory for each connection"`
+	FastPush       bool             `setting:"fast_push" default:"true" help:"read the pushes after the first one on a connection without net/http, at half the\ncost; net/http always serves all other calls"`
 	Webhooks       Webhooks
 	Hooks          Hooks
 	TLS            TLS
@@ -75,19 +79,11 @@ type Auth struct {
 
 // Limits are maximum numbers. Rates are per second unless noted.
 type Limits struct {
-	Message         int   `setting:"limits.message" default:"65536" help:"bytes of one payload"`
-	Channels        int   `setting:"limits.channels" default:"128" help:"subscriptions of one connection"`
-	Presence        int   `setting:"limits.presence" default:"200" help:"members of a channel above which presence sends its changes in batches, once a\nsecond, and here is refused"`
-	Batch           int   `setting:"limits.batch" default:"1000" help:"pushes in one batch call, and targets of one push"`
-	Targets         int   `setting:"limits.targets" default:"10000" help:"targets of one call, over all its pushes"`
-	ClientQueue     int   `setting:"limits.client_queue" default:"1000" help:"messages that wait for one client; one more drops the oldest"`
-	ChannelMessages int   `setting:"limits.channel_messages" default:"10000" help:"messages that a channel keeps, until the janitor trims it to the newest 1000"`
-	ChannelBytes    int64 `setting:"limits.channel_bytes" default:"8388608" help:"bytes that a channel keeps"`
-	RequestQueue    int   `setting:"limits.request_queue" default:"10000" help:"client requests that wait in one qq_ list"`
-
-	RequestBytes      int64 `setting:"limits.request_bytes" default:"8388608" help:"bytes that wait in one qq_ list"`
-	RequestShare      int   `setting:"limits.request_share" default:"100" help:"requests of one user that wait in a qq_ list; for clients without a user, requests\nof one address"`
-	RequestShareBytes int64 `setting:"limits.request_share_bytes" default:"1048576" help:"bytes of those requests"`
+	Message  int `setting:"limits.message" default:"65536" help:"bytes of one payload"`
+	Channels int `setting:"limits.channels" default:"128" help:"subscriptions of one connection"`
+	Presence int `setting:"limits.presence" default:"200" help:"members of a channel above which presence sends its changes in batches, once a\nsecond, and here is refused"`
+	Batch    int `setting:"limits.batch" default:"1000" help:"pushes in one batch call, and targets of one push"`
+	Targets  int `setting:"limits.targets" default:"10000" help:"targets of one call, over all its pushes"`
 
 	// Of the state of a channel.
 	Fields      int `setting:"limits.fields" default:"1024" help:"fields in the state of a channel"`
@@ -102,7 +98,6 @@ type Limits struct {
 	NewChannels        int      `setting:"limits.new_channels" default:"60" zero:"true" help:"channels a minute that the clients of one user, or those without a user at one\naddress (an IPv6 /64), may create by a publish on all instances, or by a subscribe on\nthis one, with bursts of the same number, or of limits.channels if that is larger;\n0 for no limit. List your load balancer in limits.proxies"`
 	UserStored         int      `setting:"limits.user_stored" default:"67108864" zero:"true" help:"bytes an hour that the same clients may store on all instances by publishes, with bursts of the same number; 0 for no limit"`                // bytes of a user or an address, per hour
 	UserRead           int      `setting:"limits.user_read" default:"2097152" zero:"true" help:"bytes a second that messages of the same clients may make the store send to this instance, with bursts of four seconds' worth; 0 for no limit"` // bytes of a user or an address, per second
-	UserConnections    int      `setting:"limits.user_connections" zero:"true" unset:"default 64" help:"clients of one user online at once, on all instances; at most 64"`
 	AddressConnections int      `setting:"limits.address_connections" zero:"true" unset:"default no limit" help:"connections from one address (an IPv6 /64) to this process, including those of backends. List your load balancer in limits.proxies first"`
 	AddressRate        int      `setting:"limits.address_rate" zero:"true" unset:"default no limit" help:"new connections a second from one address, with bursts of four seconds' worth"`
 	Proxies            []string `setting:"limits.proxies" unset:"default none" help:"load balancers and backends, like 10.0.0.0/8, that are exempt from the address\nlimits; the address that they forward on /ws (X-Forwarded-For) is limited instead"`
@@ -113,17 +108,11 @@ type Limits struct {
 
 // Times are intervals and lifetimes.
 type Times struct {
-	Beat       time.Duration `setting:"times.beat" default:"2s" help:"interval at which this server renews its lease, which lasts five beats"`
-	Refresh    time.Duration `setting:"times.refresh" default:"30m" help:"interval at which each client's binding is renewed; a binding lasts five intervals"`
-	Ping       time.Duration `setting:"times.ping" default:"25s" help:"interval of pings on a connection"`
-	Connect    time.Duration `setting:"times.connect" default:"10s" help:"deadline for a handshake, and then for the connect message"`
-	Slow       time.Duration `setting:"times.slow" default:"1m" help:"how long a client may leave its socket unread"`
-	ClientTTL  time.Duration `setting:"times.client_ttl" default:"1h" help:"how long messages wait for a client"`
-	ChannelTTL time.Duration `setting:"times.channel_ttl" default:"1h" help:"how long a channel's messages are kept after the last push; a janitor empties the channel earlier, by default after 30m"`
-
-	PositionTTL time.Duration `setting:"times.position_ttl" default:"6h" help:"how long a channel without messages and subscribers is remembered: a client that\ncomes back later receives a gap"`
-	RequestTTL  time.Duration `setting:"times.request_ttl" default:"1h" help:"how long requests wait for a worker; each new request to a qq_ list restarts the time of all requests in it"`
-	RevokedTTL  time.Duration `setting:"times.revoked_ttl" default:"720h" help:"how long revoked tokens are refused: at least as long as your tokens live"`
+	Beat    time.Duration `setting:"times.beat" default:"2s" help:"interval at which this server renews its lease, which lasts five beats"`
+	Refresh time.Duration `setting:"times.refresh" default:"30m" help:"interval at which each client's binding is renewed; a binding lasts five intervals"`
+	Ping    time.Duration `setting:"times.ping" default:"25s" help:"interval of pings on a connection"`
+	Connect time.Duration `setting:"times.connect" default:"10s" help:"deadline for a handshake, and then for the connect message"`
+	Slow    time.Duration `setting:"times.slow" default:"1m" help:"how long a client may leave its socket unread"`
 }
 
 // Log is the format of the log of both programs.
@@ -179,8 +168,8 @@ func (b Broker) validate() error {
 	if strings.ContainsFunc(b.Name, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) }) {
 		return fmt.Errorf("name: %q: only letters, digits, dots, dashes and _ are allowed", b.Name)
 	}
-	if b.Times.PositionTTL < time.Hour { // a client must be able to come back after a failover or an outage
-		return fmt.Errorf("times.position_ttl: %v: want at least 1h", b.Times.PositionTTL)
+	if b.Messages.MetaTTL < time.Hour { // a client must be able to come back after a failover or an outage
+		return fmt.Errorf("times.position_ttl: %v: want at least 1h", b.Messages.MetaTTL)
 	}
 	if err := errors.Join(b.Webhooks.validate(), b.Hooks.validate(), b.Requests.validate(), b.Kit.validate(), b.Runtime.validate()); err != nil {
 		return err

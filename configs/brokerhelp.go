@@ -19,12 +19,12 @@ with one HTTP call. Without --redis the broker is a single instance and stores a
 			limits.new_channels limits.user_stored limits.user_read limits.user_connections limits.address_connections
 			limits.address_rate limits.proxies limits.proxy_protocol limits.proxy_protocol_http limits.push_rate limits.batch
 			limits.targets limits.client_queue limits.channel_messages limits.channel_bytes limits.fields limits.state_bytes
-			limits.field_bytes limits.operations limits.owned_fields limits.*
+			limits.field_bytes limits.operations limits.owned_fields limits.request_queue limits.*
 			requests.queues requests.allow requests.url requests.secrets requests.secrets_file requests.timeout
 			requests.concurrency requests.share requests.* fast_push compression`},
 		{"Times", `drain_time times.beat times.refresh times.ping times.connect times.slow times.client_ttl times.channel_ttl
-			times.position_ttl times.*`},
-		{"Events for the backend", "webhooks.*"},
+			times.position_ttl times.request_ttl times.*`},
+		{"Events for the backend", "webhooks.url webhooks.secrets webhooks.secrets_file webhooks.events webhooks.batch webhooks.timeout webhooks.*"},
 		{"The kit (docs/kit.md)", "kit.*"},
 		{"Log", "log_level log_format"},
 		{"The Go runtime", "runtime.*"},

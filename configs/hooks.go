@@ -10,19 +10,18 @@ import (
 
 // Hooks are the calls to the backend that decide whether clients may connect and subscribe.
 type Hooks struct {
-	Connect     Secret        `setting:"hooks.connect" unset:"default none: no call" help:"https URL (http on the loopback address) that decides whether a client may connect;\nsee docs/access.md"`
-	Subscribe   Secret        `setting:"hooks.subscribe" unset:"default none: no call" help:"such a URL that decides whether a client may subscribe"`
-	Secrets     []Secret      `setting:"hooks.secrets" unset:"required with a URL" help:"secrets of at least 16 bytes; every call has a signature with each, which allows rotation"`
-	SecretsFile string        `setting:"hooks.secrets_file" help:"a file with one per line instead; # begins a comment"`
-	Timeout     time.Duration `setting:"hooks.timeout" default:"2s" help:"deadline for the answer; without one the client is refused"`
-	Concurrency int           `setting:"hooks.concurrency" default:"64" help:"maximum number of calls at once"`
+	Connect     Secret   `setting:"hooks.connect" unset:"default none: no call" help:"https URL (http on the loopback address) that decides whether a client may connect;\nsee docs/access.md"`
+	Subscribe   Secret   `setting:"hooks.subscribe" unset:"default none: no call" help:"such a URL that decides whether a client may subscribe"`
+	Secrets     []Secret `setting:"hooks.secrets" unset:"required with a URL" help:"secrets of at least 16 bytes; every call has a signature with each, which allows rotation"`
+	SecretsFile string   `setting:"hooks.secrets_file" help:"a file with one per line instead; # begins a comment"`
+	Calls       hook.Options
 }
 
 func (h Hooks) validate() error {
 	switch {
 	case len(h.Secrets) > 0 && h.SecretsFile != "":
 		return errors.New("hooks.secrets and hooks.secrets_file: both are given, keep one")
-	case h.Timeout > maxHookTimeout:
+	case h.Calls.Timeout > maxHookTimeout:
 		return errors.New("hooks.timeout: at most 5s, since connects wait for the answer")
 	}
 	return nil
@@ -32,9 +31,9 @@ func (h Hooks) validate() error {
 const maxHookTimeout = 5 * time.Second
 
 // options returns the options of the hooks. It reads the secrets file.
-func (h Hooks) options() (hook.Options, error) {
-	secrets, err := secretsOf("hooks.secrets", h.Secrets, h.SecretsFile, backend.CheckSecret)
-	return hook.Options{
-		Connect: string(h.Connect), Subscribe: string(h.Subscribe), Secrets: secrets, Timeout: h.Timeout, Concurrency: h.Concurrency,
-	}, err
+func (h Hooks) options() (o hook.Options, err error) {
+	o = h.Calls
+	o.Connect, o.Subscribe = string(h.Connect), string(h.Subscribe)
+	o.Secrets, err = secretsOf("hooks.secrets", h.Secrets, h.SecretsFile, backend.CheckSecret)
+	return o, err
 }

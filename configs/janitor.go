@@ -2,9 +2,9 @@ package configs
 
 import (
 	"errors"
-	"time"
 
 	"switchboard/internal/setting"
+	"switchboard/janitor"
 )
 
 // Janitor has the settings of the janitor.
@@ -15,14 +15,10 @@ type Janitor struct {
 	Prefix   string `setting:"prefix" flag:"TEXT" unset:"default none" help:"prefix of all keys in Redis, the same as on the brokers"`
 	HTTP     string `setting:"http" flag:"ADDRESS" unset:"default none" help:"host:port of /healthz, /readyz and /metrics"`
 
-	Once         bool          `setting:"once" flag:"" unset:"default no" help:"make one round of each kind, then exit"`
-	DryRun       bool          `setting:"dry_run" flag:"" unset:"default no" help:"only report what would be done"`
-	ServersEvery time.Duration `setting:"servers_every" flag:"DURATION" default:"3s" help:"interval of checks for dead servers"`
-	QueuesEvery  time.Duration `setting:"queues_every" flag:"DURATION" default:"5m" help:"interval of rounds over the channels"`
-	StatesEvery  time.Duration `setting:"states_every" flag:"DURATION" default:"5m" help:"interval of rounds over the states of channels"`
-	MaxAge       time.Duration `setting:"max_age" flag:"DURATION" default:"30m" help:"a channel is emptied if its newest message is older"`
-	MaxMessages  int           `setting:"max_messages" flag:"N" default:"1000" help:"newest messages that a channel keeps"`
-	Patience     time.Duration `setting:"patience" default:"1m" help:"how long a server without a lease counts as alive while it answers /healthz"`
+	Once bool `setting:"once" flag:"" unset:"default no" help:"make one round of each kind, then exit"`
+
+	// Options has all options but the stores, the logger and the metrics.
+	Options janitor.Options `json:"-"`
 
 	DeadLetters bool `setting:"dead_letters" flag:"" unset:"default no" help:"print them, one JSON object per line, then exit"`
 	Retry       bool `setting:"retry" flag:"" unset:"default no" help:"with --dead-letters: queue them again, for the running janitors to send"`

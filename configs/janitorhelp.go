@@ -33,7 +33,7 @@ to the backend. One is enough; several do no harm.`,
 	groups: []group{
 		{"The store", "redis prefix redis_tls.*"},
 		{"Cleaning up", "once dry_run servers_every queues_every states_every max_age max_messages patience peer_tls.*"},
-		{"Events for the backend", "webhooks.*"},
+		{"Events for the backend", "webhooks.url webhooks.secrets webhooks.secrets_file webhooks.events webhooks.batch webhooks.timeout webhooks.*"},
 		{"Dead letters: events that could not be delivered", "dead_letters retry"},
 		{"Monitoring", "http log_level log_format"},
 	},

@@ -161,8 +161,8 @@ func TestUnknownVariables(t *testing.T) {
 	if want := []string{"SWITCHBOARD_JANITOR_HTPP"}; err != nil || !slices.Equal(j.Unknown, want) {
 		t.Errorf("got %v, %v", j.Unknown, err)
 	}
-	if j.MaxAge != time.Minute || j.Redis != "redis://h" {
-		t.Errorf("max age %v", j.MaxAge)
+	if j.Options.MaxAge != time.Minute || j.Redis != "redis://h" {
+		t.Errorf("max age %v", j.Options.MaxAge)
 	}
 }
 

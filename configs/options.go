@@ -9,7 +9,6 @@ import (
 	"switchboard/broker"
 	"switchboard/broker/auth"
 	"switchboard/broker/limit"
-	"switchboard/janitor"
 	"switchboard/queue"
 	"switchboard/registry"
 )
@@ -51,7 +50,7 @@ func (b Broker) Options() (broker.Options, error) {
 		Requests: requests,
 		Timing: broker.TimingOptions{
 			Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping, Connect: b.Times.Connect,
-			Slow: b.Times.Slow, Drain: b.DrainTime, PositionTTL: b.Times.PositionTTL,
+			Slow: b.Times.Slow, Drain: b.DrainTime, PositionTTL: b.Messages.MetaTTL,
 		},
 		Runtime: broker.RuntimeOptions{NoFastPush: !b.FastPush, Compression: b.Compression},
 	}, nil
@@ -204,33 +203,17 @@ func (a Auth) tokenSecrets() ([]string, error) {
 
 // Registry returns the options of the broker's registry.
 func (b Broker) Registry() registry.Options {
-	return registry.Options{
-		Prefix: b.Prefix, Lease: missedRenewals * b.Times.Beat, UserTTL: missedRenewals * b.Times.Refresh, MaxOnline: b.Limits.UserConnections,
-		RevokedTTL: b.Times.RevokedTTL,
-	}
+	o := b.Bindings
+	o.Prefix, o.Lease, o.UserTTL = b.Prefix, missedRenewals*b.Times.Beat, missedRenewals*b.Times.Refresh
+	return o
 }
 
 // Queue returns the options of the broker's queue. The record of a client must outlive the client's
 // messages.
 func (b Broker) Queue() queue.Options {
-	return queue.Options{
-		Prefix:    b.Prefix,
-		ClientCap: b.Limits.ClientQueue, ClientTTL: b.Times.ClientTTL,
-		RecordTTL:  max(missedRenewals*b.Times.Refresh, b.Times.ClientTTL),
-		ChannelCap: b.Limits.ChannelMessages, ChannelMaxBytes: b.Limits.ChannelBytes, ChannelTTL: b.Times.ChannelTTL,
-		MetaTTL:    b.Times.PositionTTL,
-		RequestCap: b.Limits.RequestQueue, RequestBytes: b.Limits.RequestBytes,
-		RequestShare: b.Limits.RequestShare, RequestShareBytes: b.Limits.RequestShareBytes,
-		RequestTTL: b.Times.RequestTTL,
-	}
-}
-
-// Options returns the janitor's options, without the stores, the logger and the metrics.
-func (j Janitor) Options() janitor.Options {
-	return janitor.Options{
-		ServersEvery: j.ServersEvery, QueuesEvery: j.QueuesEvery, StatesEvery: j.StatesEvery,
-		MaxAge: j.MaxAge, MaxCount: j.MaxMessages, Patience: j.Patience, DryRun: j.DryRun,
-	}
+	o := b.Messages
+	o.Prefix, o.RecordTTL = b.Prefix, max(missedRenewals*b.Times.Refresh, o.ClientTTL)
+	return o
 }
 
 // Registry returns the options of the janitor's registry.

@@ -127,7 +127,7 @@ func TestEverySettingHasAnEffect(t *testing.T) {
 		}
 		d := DefaultJanitor()
 		all := func(j Janitor) []any {
-			return []any{j.Options(), j.Registry(), j.Queue(), j.EventStore(), eventOptions(t, j.Webhooks)}
+			return []any{j.Options, j.Registry(), j.Queue(), j.EventStore(), eventOptions(t, j.Webhooks)}
 		}
 		if reflect.DeepEqual(all(j), all(d)) {
 			t.Errorf("janitor: %s changes nothing", s.Key)

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
+
+	"switchboard/internal/setting"
 )
 
 // Truth is the source of truth about users, channels, messages and fields. Package truth implements
@@ -66,19 +67,18 @@ type Sender interface {
 	Timeout() time.Duration
 }
 
-// Options configures a Dispatcher. Store, Truth and Sender must be set.
+// Options configures a Dispatcher. Store, Truth and Sender must be set. Zero means the default in a
+// field's tag, if it has one.
 type Options struct {
 	Store  Store
 	Truth  Truth
 	Sender Sender
 	// Wanted are the kinds of events to send. Zero means all.
-	Wanted []Kind
+	Wanted []Kind `setting:"webhooks.events" choices:"user_online,user_offline,channel_occupied,channel_vacated,message_undelivered,fields_gone,hold_expired,room_ended" unset:"default all" help:"kinds of events: user_online, user_offline, channel_occupied, channel_vacated,\nmessage_undelivered, fields_gone, hold_expired, room_ended; the same on brokers\nand janitors"`
 	// Translate makes other events than fields_gone in some channels. Zero means none.
 	Translate Translate
-	// Batch is the largest number of events in one delivery. Zero means 100.
-	Batch int
-	// MaxAge is how long an event is retried. Zero means 24 h.
-	MaxAge time.Duration
+	Batch     int           `setting:"webhooks.batch" default:"100" help:"maximum number of events in one delivery"`
+	MaxAge    time.Duration `setting:"webhooks.max_age" default:"24h" help:"how long an event is retried before it becomes a dead letter"`
 	// Logger receives a line when events are moved to the dead letters. Zero means silence.
 	Logger zerolog.Logger
 	// Registerer registers the metrics. Zero means that they are not registered.
@@ -119,8 +119,7 @@ type Dispatcher struct {
 
 // NewDispatcher validates opts and registers the metrics.
 func NewDispatcher(opts Options) (*Dispatcher, error) {
-	opts.Batch = cmp.Or(opts.Batch, 100)
-	opts.MaxAge = cmp.Or(opts.MaxAge, 24*time.Hour)
+	setting.Fill(&opts)
 	if opts.Wanted == nil {
 		opts.Wanted = Kinds
 	}

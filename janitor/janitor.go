@@ -16,6 +16,7 @@ import (
 	"switchboard/events"
 	"switchboard/internal/leader"
 	"switchboard/internal/loglimit"
+	"switchboard/internal/setting"
 	"switchboard/janitor/task"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -69,7 +70,7 @@ type FieldEnds interface {
 	Changed(ctx context.Context, channels []string, changes []queue.Appended)
 }
 
-// Options configures a Janitor.
+// Options configures a Janitor. Zero means the default in a field's tag, if it has one.
 type Options struct {
 	// Registry holds the servers and their bindings. It must be set.
 	Registry Registry
@@ -92,28 +93,20 @@ type Options struct {
 	// it never changes.
 	Epoch func() uint64
 
-	// ServersEvery is the interval of ServersRound. Zero means 3 s.
-	ServersEvery time.Duration
-	// QueuesEvery is the interval of QueuesRound. Zero means 5 min.
-	QueuesEvery time.Duration
-	// StatesEvery is the interval of StatesRound. Zero means 5 min.
-	StatesEvery time.Duration
+	ServersEvery time.Duration `setting:"servers_every" flag:"DURATION" default:"3s" help:"interval of checks for dead servers"`
+	QueuesEvery  time.Duration `setting:"queues_every" flag:"DURATION" default:"5m" help:"interval of rounds over the channels"`
+	StatesEvery  time.Duration `setting:"states_every" flag:"DURATION" default:"5m" help:"interval of rounds over the states of channels"`
 	// EventsEvery is the interval of the rounds that check due entries, and of the rounds that send
 	// events. Zero means 500 ms.
 	EventsEvery time.Duration
 	// SweepEvery is the interval of the rounds that look for changes that were not recorded. Each
 	// round looks at a part of the entries. Zero means 10 s.
 	SweepEvery time.Duration
-	// MaxAge is the largest age of a channel's newest message. If it is older, all messages of the
-	// channel are deleted. Zero means 30 min.
-	MaxAge time.Duration
-	// MaxCount is the largest number of messages that a channel keeps. Zero means 1000.
-	MaxCount int
+	MaxAge     time.Duration `setting:"max_age" flag:"DURATION" default:"30m" help:"a channel is emptied if its newest message is older"`
+	MaxCount   int           `setting:"max_messages" flag:"N" default:"1000" help:"newest messages that a channel keeps"`
 	// Patience is how long a server that answers may be without a lease before it is declared dead.
-	// Zero means 1 min.
-	Patience time.Duration
-	// DryRun makes the rounds report what they would do without changing anything.
-	DryRun bool
+	Patience time.Duration `setting:"patience" default:"1m" help:"how long a server without a lease counts as alive while it answers /healthz"`
+	DryRun   bool          `setting:"dry_run" flag:"" unset:"default no" help:"only report what would be done"`
 
 	// Chunk is how many bindings of a dead server are fetched and removed at a time. Zero means 500.
 	Chunk int
@@ -158,14 +151,9 @@ type Janitor struct {
 
 // New validates opts and registers the metrics.
 func New(opts Options) (*Janitor, error) {
-	opts.ServersEvery = cmp.Or(opts.ServersEvery, 3*time.Second)
-	opts.QueuesEvery = cmp.Or(opts.QueuesEvery, 5*time.Minute)
-	opts.StatesEvery = cmp.Or(opts.StatesEvery, 5*time.Minute)
+	setting.Fill(&opts)
 	opts.EventsEvery = cmp.Or(opts.EventsEvery, 500*time.Millisecond)
 	opts.SweepEvery = cmp.Or(opts.SweepEvery, 10*time.Second)
-	opts.MaxAge = cmp.Or(opts.MaxAge, 30*time.Minute)
-	opts.MaxCount = cmp.Or(opts.MaxCount, 1000)
-	opts.Patience = cmp.Or(opts.Patience, time.Minute)
 	opts.Chunk = cmp.Or(opts.Chunk, 500)
 	opts.Parallel = cmp.Or(opts.Parallel, 64)
 	if opts.Probe == nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"switchboard/internal/setting"
 )
 
 const (
@@ -26,41 +28,38 @@ const (
 	maxPage = 1024
 )
 
-// Options bounds the queues. All servers that share a Redis should have the same options.
+// Options bounds the queues. All servers that share a Redis should have the same options. Zero
+// means the default in a field's tag, if it has one.
 type Options struct {
 	// Prefix begins every key in Redis. It must not contain braces. Zero means none.
 	Prefix string
-	// ClientCap is the most messages in one client's list; the oldest are dropped. Zero means 1000.
-	ClientCap int
+
+	ClientCap int `setting:"limits.client_queue" default:"1000" help:"messages that wait for one client; one more drops the oldest"`
 	// ClientTTL is how long a client's list lives after a push without a TTL. It is a minimum, like
-	// RecordTTL, ChannelTTL and MetaTTL; see the package documentation. Zero means 1 h.
-	ClientTTL time.Duration
+	// RecordTTL, ChannelTTL and MetaTTL; see the package documentation.
+	ClientTTL time.Duration `setting:"times.client_ttl" default:"1h" help:"how long messages wait for a client"`
 	// RecordTTL is how long a client is known after its last refresh. Zero means 150 min.
-	RecordTTL time.Duration
-	// ChannelCap is the most messages of a channel; the oldest are dropped. Zero means 10,000.
-	ChannelCap int
-	// ChannelMaxBytes is the most bytes of a channel. A single larger message is kept alone. Zero
-	// means 8 MiB.
-	ChannelMaxBytes int64
-	// ChannelTTL is how long a channel's messages live after the last push. Zero means 1 h.
-	ChannelTTL time.Duration
+	RecordTTL  time.Duration
+	ChannelCap int `setting:"limits.channel_messages" default:"10000" help:"messages that a channel keeps, until the janitor trims it to the newest 1000"`
+	// ChannelMaxBytes is the most bytes of a channel. A single larger message is kept alone.
+	ChannelMaxBytes int64 `setting:"limits.channel_bytes" default:"8388608" help:"bytes that a channel keeps"`
+	// ChannelTTL is how long a channel's messages live after the last push.
+	ChannelTTL time.Duration `setting:"times.channel_ttl" default:"1h" help:"how long a channel's messages are kept after the last push; a janitor empties the channel earlier, by default after 30m"`
 	// MetaTTL is how long a channel's last id and floor are known after its messages expired or
-	// were trimmed, and after the last KeepPositions. Zero means 6 h.
-	MetaTTL time.Duration
+	// were trimmed, and after the last KeepPositions.
+	MetaTTL time.Duration `setting:"times.position_ttl" default:"6h" help:"how long a channel without messages and subscribers is remembered: a client that\ncomes back later receives a gap"`
 	// KeyTTL is how long an idempotency key is known. Zero means 10 min.
-	KeyTTL time.Duration
-	// RequestCap is the most requests in one list. Zero means 10,000.
-	RequestCap int
+	KeyTTL     time.Duration
+	RequestCap int `setting:"limits.request_queue" default:"10000" help:"client requests that wait in one qq_ list"`
 	// RequestBytes is the most bytes of requests in one list. A larger request is accepted if the
-	// list is empty. Zero means 8 MiB.
-	RequestBytes int64
-	// RequestShare is the most requests of one sender in one list. Zero means 100.
-	RequestShare int
+	// list is empty.
+	RequestBytes int64 `setting:"limits.request_bytes" default:"8388608" help:"bytes that wait in one qq_ list"`
+	RequestShare int   `setting:"limits.request_share" default:"100" help:"requests of one user that wait in a qq_ list; for clients without a user, requests\nof one address"`
 	// RequestShareBytes is the most bytes of one sender's requests in one list. A larger request is
-	// accepted if the sender has no other one in the list. Zero means 1 MiB.
-	RequestShareBytes int64
-	// RequestTTL is how long a list lives after the last push. Zero means 1 h.
-	RequestTTL time.Duration
+	// accepted if the sender has no other one in the list.
+	RequestShareBytes int64 `setting:"limits.request_share_bytes" default:"1048576" help:"bytes of those requests"`
+	// RequestTTL is how long a list lives after the last push.
+	RequestTTL time.Duration `setting:"times.request_ttl" default:"1h" help:"how long requests wait for a worker; each new request to a qq_ list restarts the time of all requests in it"`
 	// Replaced reports whether another Redis may have taken over within the last minutes. Nil means
 	// that it never does.
 	Replaced func() bool
@@ -69,19 +68,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.ClientCap = cmp.Or(o.ClientCap, 1000)
-	o.ClientTTL = cmp.Or(o.ClientTTL, time.Hour)
+	setting.Fill(&o)
 	o.RecordTTL = cmp.Or(o.RecordTTL, 150*time.Minute)
-	o.ChannelCap = cmp.Or(o.ChannelCap, 10_000)
-	o.ChannelMaxBytes = cmp.Or(o.ChannelMaxBytes, 8<<20)
-	o.ChannelTTL = cmp.Or(o.ChannelTTL, time.Hour)
-	o.MetaTTL = cmp.Or(o.MetaTTL, 6*time.Hour)
 	o.KeyTTL = cmp.Or(o.KeyTTL, 10*time.Minute)
-	o.RequestCap = cmp.Or(o.RequestCap, 10_000)
-	o.RequestBytes = cmp.Or(o.RequestBytes, 8<<20)
-	o.RequestShare = cmp.Or(o.RequestShare, 100)
-	o.RequestShareBytes = cmp.Or(o.RequestShareBytes, 1<<20)
-	o.RequestTTL = cmp.Or(o.RequestTTL, time.Hour)
 	if o.Replaced == nil {
 		o.Replaced = func() bool { return false }
 	}

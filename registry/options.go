@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"switchboard/internal/setting"
 )
 
-// Options configures a registry.
+// Options configures a registry. Zero means the default in a field's tag, if it has one.
 type Options struct {
 	// Prefix begins every key in Redis, like "prod:". Zero means none.
 	Prefix string
@@ -18,9 +20,8 @@ type Options struct {
 	UserTTL time.Duration
 	// MaxOnline is the most clients of one user that may be online, up to MaxClients. Zero means
 	// MaxClients.
-	MaxOnline int
-	// RevokedTTL is how long a revocation of tokens is kept. Zero means 30 days.
-	RevokedTTL time.Duration
+	MaxOnline  int           `setting:"limits.user_connections" zero:"true" unset:"default 64" help:"clients of one user online at once, on all instances; at most 64"`
+	RevokedTTL time.Duration `setting:"times.revoked_ttl" default:"720h" help:"how long revoked tokens are refused: at least as long as your tokens live"`
 	// SubscribedTTL is how long the subscriptions that the backend has made are kept after the last
 	// call or renewal. Zero means 24 h, or UserTTL if that is longer.
 	SubscribedTTL time.Duration
@@ -48,9 +49,9 @@ func (o Options) Validate() error {
 }
 
 func (o Options) withDefaults() Options {
+	setting.Fill(&o)
 	o.Lease = cmp.Or(o.Lease, 10*time.Second)
 	o.UserTTL = cmp.Or(o.UserTTL, 150*time.Minute)
-	o.RevokedTTL = cmp.Or(o.RevokedTTL, 30*24*time.Hour)
 	o.SubscribedTTL = cmp.Or(o.SubscribedTTL, max(24*time.Hour, o.UserTTL))
 	o.TombstoneTTL = cmp.Or(o.TombstoneTTL, 24*time.Hour)
 	if o.Now == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchboard/internal/backend"
+	"switchboard/internal/setting"
 )
 
 const (
@@ -32,8 +33,9 @@ type Options struct {
 	// Secrets sign each delivery, each with a signature of its own. Set the old and the new secret
 	// while receivers change theirs. At least one must be set.
 	Secrets []string
-	// Timeout limits one delivery, from dialing to the end of the answer. Zero means 10 s.
-	Timeout time.Duration
+	// Timeout limits one delivery, from dialing to the end of the answer. Zero means the default
+	// in the tag.
+	Timeout time.Duration `setting:"webhooks.timeout" default:"10s" help:"deadline of one delivery"`
 	// Agent is the User-Agent header. Zero means "switchboard".
 	Agent string
 	// TLS is the configuration for https. Versions below 1.2 are disabled. Zero means the system's
@@ -49,7 +51,7 @@ type Sender struct {
 
 // New validates opts. Its errors include neither the URL nor the secrets.
 func New(opts Options) (*Sender, error) {
-	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Second)
+	setting.Fill(&opts)
 	opts.Agent = cmp.Or(opts.Agent, "switchboard")
 	if err := backend.CheckURL(opts.URL); err != nil {
 		return nil, fmt.Errorf("webhook: URL: %w", err)

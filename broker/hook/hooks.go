@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchboard/internal/backend"
+	"switchboard/internal/setting"
 	"switchboard/webhook"
 )
 
@@ -21,7 +22,7 @@ const (
 	maxReason = 200      // the longest reason for the client, in bytes
 )
 
-// Options configures Hooks.
+// Options configures Hooks. Zero means the default in a field's tag, if it has one.
 type Options struct {
 	// Connect and Subscribe are the URLs of the two hooks, http or https. They may hold secrets, so
 	// no error contains them. Zero means that the hook is not asked.
@@ -29,10 +30,9 @@ type Options struct {
 	// Secrets sign the questions. There may be several while the backend changes its secret. At
 	// least one is required.
 	Secrets []string
-	// Timeout bounds a question, from Question.Since to the end of the answer. Zero means 2 s.
-	Timeout time.Duration
-	// Concurrency is the most questions sent at once. Zero means 64.
-	Concurrency int
+	// Timeout bounds a question, from Question.Since to the end of the answer.
+	Timeout     time.Duration `setting:"hooks.timeout" default:"2s" help:"deadline for the answer; without one the client is refused"`
+	Concurrency int           `setting:"hooks.concurrency" default:"64" help:"maximum number of calls at once"`
 	// Agent is the User-Agent. Zero means "switchboard".
 	Agent string
 	// TLS configures https, at version 1.2 or above. Zero means the system's authorities.
@@ -92,8 +92,7 @@ type Hooks struct {
 
 // New returns Hooks, or an error if o is not valid. The error contains no URLs or secrets.
 func New(o Options) (*Hooks, error) {
-	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
-	o.Concurrency = cmp.Or(o.Concurrency, 64)
+	setting.Fill(&o)
 	o.Agent = cmp.Or(o.Agent, "switchboard")
 	for name, text := range map[string]string{"connect": o.Connect, "subscribe": o.Subscribe} {
 		if err := backend.CheckURL(text); text != "" && err != nil {

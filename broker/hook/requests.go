@@ -14,6 +14,7 @@ import (
 
 	"switchboard/internal/backend"
 	"switchboard/internal/payload"
+	"switchboard/internal/setting"
 	"switchboard/internal/wire"
 	"switchboard/webhook"
 )
@@ -25,17 +26,16 @@ const Answered Outcome = "answered"
 // Request is the Kind of the requests of clients, in metrics and logs.
 const Request Kind = "request"
 
-// RequestOptions configures Requests.
+// RequestOptions configures Requests. Zero means the default in a field's tag, if it has one.
 type RequestOptions struct {
 	// URL receives the requests, http or https. It may hold a secret, so no error contains it. Zero
 	// means that there is none.
 	URL string
 	// Secrets sign the requests. At least one is required with URL.
 	Secrets []string
-	// Timeout bounds a request, from its arrival to the end of the answer. Zero means 5 s.
-	Timeout time.Duration
-	// Concurrency is the most requests sent at once. Zero means 64.
-	Concurrency int
+	// Timeout bounds a request, from its arrival to the end of the answer.
+	Timeout     time.Duration `setting:"requests.timeout" default:"5s" help:"deadline for the answer"`
+	Concurrency int           `setting:"requests.concurrency" default:"64" help:"maximum number of calls at once"`
 	// MaxAnswer is the longest answer, in bytes. Zero means 64 KiB.
 	MaxAnswer int
 	// Agent is the User-Agent. Zero means "switchboard".
@@ -73,8 +73,7 @@ type Requests struct {
 
 // NewRequests returns Requests, or the error of Validate.
 func NewRequests(o RequestOptions) (*Requests, error) {
-	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
-	o.Concurrency = cmp.Or(o.Concurrency, 64)
+	setting.Fill(&o)
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 64<<10)
 	o.Agent = cmp.Or(o.Agent, "switchboard")
 	if err := o.Validate(); err != nil {

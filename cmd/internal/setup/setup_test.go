@@ -62,10 +62,10 @@ func TestFieldEnds(t *testing.T) {
 	if FieldEnds(configs.Webhooks{}, store, nil, zerolog.Nop()) != nil {
 		t.Error("FieldEnds without an endpoint: want nil")
 	}
-	if settings.Events = []string{string(events.UserOnline)}; FieldEnds(settings, store, nil, zerolog.Nop()) != nil {
+	if settings.Dispatch.Wanted = []events.Kind{events.UserOnline}; FieldEnds(settings, store, nil, zerolog.Nop()) != nil {
 		t.Error("FieldEnds without fields_gone: want nil")
 	}
-	settings.Events = nil // all
+	settings.Dispatch.Wanted = nil // all
 	if errs := FieldEnds(settings, store, nil, zerolog.Nop()).Track(t.Context(), []string{"room"}); errs[0] != nil {
 		t.Fatal(errs)
 	}
@@ -90,10 +90,10 @@ func TestSetAckDeadline(t *testing.T) {
 	if SetAckDeadline(configs.Webhooks{}, store) != nil {
 		t.Error("SetAckDeadline without an endpoint: want nil")
 	}
-	if settings.Events = []string{string(events.UserOnline)}; SetAckDeadline(settings, store) != nil {
+	if settings.Dispatch.Wanted = []events.Kind{events.UserOnline}; SetAckDeadline(settings, store) != nil {
 		t.Error("SetAckDeadline without message_undelivered: want nil")
 	}
-	settings.Events = append(settings.Events, string(events.MessageUndelivered))
+	settings.Dispatch.Wanted = append(settings.Dispatch.Wanted, events.MessageUndelivered)
 	record := SetAckDeadline(settings, store)
 	if record == nil {
 		t.Fatal("SetAckDeadline with message_undelivered: got nil")

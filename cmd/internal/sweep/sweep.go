@@ -60,7 +60,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	if settings.DeadLetters {
 		return deadLetters(ctx, eventStore, settings.Retry, stdout, log)
 	}
-	opts := settings.Options()
+	opts := settings.Options
 	links, err := settings.PeerTLS.Files()
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func serve(ctx context.Context, settings configs.Janitor, stdout, stderr io.Writ
 	// masters that are down: a later call succeeds.
 	group.Go(func() error { return work.Every(ctx, masterCalls, func() { _ = redis.Watch.Begin(ctx) }) })
 	group.Go(func() error {
-		log.Info().Str("http", probes.addr()).Bool("dry_run", settings.DryRun).Bool("events", dispatcher != nil).Msg("working")
+		log.Info().Str("http", probes.addr()).Bool("dry_run", settings.Options.DryRun).Bool("events", dispatcher != nil).Msg("working")
 		return j.Run(ctx)
 	})
 	return group.Wait()
