@@ -162,41 +162,22 @@ type AccessOptions struct {
 }
 
 // LimitOptions bound what clients and backends may use. A rate permits a burst of four seconds'
-// worth.
+// worth. Zero means the default in a field's tag. Where the tag zero is true, zero means no limit.
 type LimitOptions struct {
 	// Connections is the maximum number of client connections. Zero means the limit of descriptors
 	// minus those that Redis, files and links need.
-	Connections int
-	// MessageBytes is the maximum size of a payload. Zero means 64 KiB.
-	MessageBytes int
-	// Channels is the maximum number of subscriptions of a connection. Zero means 128.
-	Channels int
-	// LargeChannel is the number of members above which presence sends joins and leaves in batches,
-	// once a second, and no here values. Zero means 200.
-	LargeChannel int
-	// MessageRate is the maximum number of messages a second from a connection. Zero means unlimited.
-	MessageRate int
-	// ByteRate is the maximum number of bytes a second from a connection. Zero means unlimited.
-	ByteRate int
-	// NewChannels is the maximum number of channels a minute that the clients of one user, or those
-	// without a user at one address, may create on all servers by publishes, or on this one by
-	// subscribes. Zero means unlimited.
-	NewChannels int
-	// UserStored is the maximum number of bytes an hour that they may store on all servers. Zero means
-	// unlimited.
-	UserStored int
-	// UserRead is the maximum number of bytes a second that their messages may make the store send to
-	// this server. Zero means unlimited.
-	UserRead int
-	// PushRate is the maximum number of pushes a second with one API key; each target counts. Zero
-	// means unlimited.
-	PushRate int
-	// AddressConnections is the maximum number of connections from one address; an IPv6 /64 is one
-	// address. Zero means unlimited.
-	AddressConnections int
-	// AddressRate is the maximum number of new connections a second from one address. Zero means
-	// unlimited.
-	AddressRate int
+	Connections        int `setting:"max_connections" flag:"N" zero:"true" unset:"default as many as the limit of descriptors allows" help:"client connections of this process"`
+	MessageBytes       int `setting:"limits.message" default:"65536" help:"bytes of one payload"`
+	Channels           int `setting:"limits.channels" default:"128" help:"subscriptions of one connection"`
+	LargeChannel       int `setting:"limits.presence" default:"200" help:"members of a channel above which presence sends its changes in batches, once a\nsecond, and here is refused"`
+	MessageRate        int `setting:"limits.message_rate" default:"500" zero:"true" help:"messages a second from one connection, with bursts of four seconds' worth; 0 for\nno limit. Acknowledgements do not count"`
+	ByteRate           int `setting:"limits.byte_rate" default:"2097152" zero:"true" help:"bytes a second from one connection, with bursts of four seconds' worth; 0 for no\nlimit"`
+	NewChannels        int `setting:"limits.new_channels" default:"60" zero:"true" help:"channels a minute that the clients of one user, or those without a user at one\naddress (an IPv6 /64), may create by a publish on all instances, or by a subscribe on\nthis one, with bursts of the same number, or of limits.channels if that is larger;\n0 for no limit. List your load balancer in limits.proxies"`
+	UserStored         int `setting:"limits.user_stored" default:"67108864" zero:"true" help:"bytes an hour that the same clients may store on all instances by publishes, with bursts of the same number; 0 for no limit"`
+	UserRead           int `setting:"limits.user_read" default:"2097152" zero:"true" help:"bytes a second that messages of the same clients may make the store send to this instance, with bursts of four seconds' worth; 0 for no limit"`
+	PushRate           int `setting:"limits.push_rate" zero:"true" unset:"default no limit" help:"pushes a second with one API key, with bursts of four seconds' worth; each target counts"`
+	AddressConnections int `setting:"limits.address_connections" zero:"true" unset:"default no limit" help:"connections from one address (an IPv6 /64) to this process, including those of backends. List your load balancer in limits.proxies first"`
+	AddressRate        int `setting:"limits.address_rate" zero:"true" unset:"default no limit" help:"new connections a second from one address, with bursts of four seconds' worth"`
 	// Proxies are exempt from the address limits, and only their X-Forwarded-For is believed. Zero
 	// means none.
 	Proxies []netip.Prefix
@@ -206,21 +187,13 @@ type LimitOptions struct {
 	ProxyProtocol []netip.Prefix
 	// ProxyProtocolHTTP is ProxyProtocol for the HTTP port.
 	ProxyProtocolHTTP []netip.Prefix
-	// Batch is the maximum number of pushes in one call. Zero means 1000.
-	Batch int
-	// Targets is the maximum number of targets in one call, over all its pushes. Zero means 10,000.
-	Targets int
-	// Fields is the maximum number of fields in the state of a channel. Zero means 1024.
-	Fields int
-	// StateBytes is the maximum size of the names and values of those fields. Zero means 1 MiB.
-	StateBytes int
-	// FieldBytes is the maximum size of one value. Zero means 16 KiB.
-	FieldBytes int
-	// Operations is the maximum number of fields that one publish changes, and of its conditions. Zero
-	// means 64.
-	Operations int
-	// OwnedFields is the maximum number of fields of a channel that one client owns. Zero means 16.
-	OwnedFields int
+	Batch             int `setting:"limits.batch" default:"1000" help:"pushes in one batch call, and targets of one push"`
+	Targets           int `setting:"limits.targets" default:"10000" help:"targets of one call, over all its pushes"`
+	Fields            int `setting:"limits.fields" default:"1024" help:"fields in the state of a channel"`
+	StateBytes        int `setting:"limits.state_bytes" default:"1048576" help:"bytes of the names and values of those fields"`
+	FieldBytes        int `setting:"limits.field_bytes" default:"16384" help:"bytes of one value"`
+	Operations        int `setting:"limits.operations" default:"64" help:"fields that one publish changes, and conditions of one publish"`
+	OwnedFields       int `setting:"limits.owned_fields" default:"16" help:"fields of a channel that one client owns"`
 }
 
 // fields returns the limits of changes and states.
@@ -247,23 +220,18 @@ type RequestOptions struct {
 	Backend hook.RequestOptions
 }
 
-// TimingOptions are intervals and deadlines.
+// TimingOptions are intervals and deadlines. Zero means the default in a field's tag.
 type TimingOptions struct {
 	// Beat is the interval at which the server renews its lease, which the registry must keep for five
-	// beats. Zero means 2 s.
-	Beat time.Duration
-	// Refresh is the interval at which each client's binding is renewed. Zero means 30 min.
-	Refresh time.Duration
-	// Ping is the interval of pings on an idle connection. Zero means 25 s.
-	Ping time.Duration
+	// beats.
+	Beat    time.Duration `setting:"times.beat" default:"2s" help:"interval at which this server renews its lease, which lasts five beats"`
+	Refresh time.Duration `setting:"times.refresh" default:"30m" help:"interval at which each client's binding is renewed; a binding lasts five intervals"`
+	Ping    time.Duration `setting:"times.ping" default:"25s" help:"interval of pings on a connection"`
 	// Connect is the deadline for the head of an HTTP request or handshake, and then for the connect
-	// message. Zero means 10 s.
-	Connect time.Duration
-	// Slow is the longest time that a client may leave its socket unread. Zero means 60 s.
-	Slow time.Duration
-	// Drain is the time over which the clients' reconnects are spread when the server shuts down. Zero
-	// means 10 s.
-	Drain time.Duration
+	// message.
+	Connect time.Duration `setting:"times.connect" default:"10s" help:"deadline for a handshake, and then for the connect message"`
+	Slow    time.Duration `setting:"times.slow" default:"1m" help:"how long a client may leave its socket unread"`
+	Drain   time.Duration `setting:"drain_time" flag:"DURATION" default:"10s" help:"time over which the reconnects of the clients are spread at a shutdown"`
 	// PositionTTL is how long the queue remembers the position of an empty channel. The broker renews
 	// those of its subscribers' channels. Zero means 6 h.
 	PositionTTL time.Duration
@@ -278,7 +246,7 @@ type RuntimeOptions struct {
 	NoFastPush bool
 	// Compression negotiates permessage-deflate on /ws; such a connection stays with net/http, on its
 	// own goroutine. Zero means no compression.
-	Compression bool
+	Compression bool `setting:"compression" unset:"default no" help:"negotiate permessage-deflate on /ws; this costs memory for each connection"`
 }
 
 func (o Options) withDefaults() Options {
@@ -288,24 +256,8 @@ func (o Options) withDefaults() Options {
 	if o.Listen.Open == nil {
 		o.Listen.Open = func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
 	}
+	setting.Fill(&o)
 	o.Limits.Connections = cmp.Or(o.Limits.Connections, defaultConnections())
-	o.Limits.MessageBytes = cmp.Or(o.Limits.MessageBytes, 64<<10)
-	o.Limits.Channels = cmp.Or(o.Limits.Channels, 128)
-	o.Limits.LargeChannel = cmp.Or(o.Limits.LargeChannel, 200)
-	o.Limits.Batch = cmp.Or(o.Limits.Batch, 1000)
-	o.Limits.Targets = cmp.Or(o.Limits.Targets, 10_000)
-	o.Limits.Fields = cmp.Or(o.Limits.Fields, 1024)
-	o.Limits.StateBytes = cmp.Or(o.Limits.StateBytes, 1<<20)
-	o.Limits.FieldBytes = cmp.Or(o.Limits.FieldBytes, 16<<10)
-	o.Limits.Operations = cmp.Or(o.Limits.Operations, 64)
-	o.Limits.OwnedFields = cmp.Or(o.Limits.OwnedFields, 16)
-	setting.Fill(&o.Requests)
-	o.Timing.Beat = cmp.Or(o.Timing.Beat, 2*time.Second)
-	o.Timing.Refresh = cmp.Or(o.Timing.Refresh, 30*time.Minute)
-	o.Timing.Ping = cmp.Or(o.Timing.Ping, 25*time.Second)
-	o.Timing.Connect = cmp.Or(o.Timing.Connect, 10*time.Second)
-	o.Timing.Slow = cmp.Or(o.Timing.Slow, time.Minute)
-	o.Timing.Drain = cmp.Or(o.Timing.Drain, 10*time.Second)
 	o.Timing.PositionTTL = cmp.Or(o.Timing.PositionTTL, 6*time.Hour)
 	o.Runtime.Loops = cmp.Or(o.Runtime.Loops, runtime.GOMAXPROCS(0))
 	o.Registerer = cmp.Or(o.Registerer, prometheus.NewRegistry())

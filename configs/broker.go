@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/broker"
 	"switchboard/broker/namespace"
 	"switchboard/internal/setting"
 	"switchboard/queue"
@@ -27,9 +28,7 @@ type Broker struct {
 	RedisTLS RedisTLS
 	Prefix   string `setting:"prefix" flag:"TEXT" unset:"default none" help:"prefix of all keys in Redis, like prod:"`
 
-	Insecure       bool          `setting:"insecure" flag:"" unset:"default no" help:"permit missing keys and secrets on addresses that are not loopback"`
-	MaxConnections int           `setting:"max_connections" flag:"N" zero:"true" unset:"default as many as the limit of descriptors allows" help:"client connections of this process"`
-	DrainTime      time.Duration `setting:"drain_time" flag:"DURATION" default:"10s" help:"time over which the reconnects of the clients are spread at a shutdown"`
+	Insecure bool `setting:"insecure" flag:"" unset:"default no" help:"permit missing keys and secrets on addresses that are not loopback"`
 	Log
 
 	Auth           Auth
@@ -38,20 +37,21 @@ type Broker struct {
 	PeerSecretFile string         `setting:"peer_secret_file" help:"a file with the secret instead"`
 	Hosts          []string       `setting:"hosts" unset:"default none" help:"names under which clients without a key or a token reach the broker, like push.example.com or *.example.com, besides localhost and its addresses; see docs/access.md"`
 	Origins        []string       `setting:"origins" unset:"default none" help:"origins of web pages that may connect besides the broker's own host, like *.example.com"`
-	Limits         Limits
-	Times          Times
-	Requests       Requests
-	Messages       queue.Options    `json:"-"`
-	Bindings       registry.Options `json:"-"`
-	Compression    bool             `setting:"compression" unset:"default no" help:"negotiate permessage-deflate on /ws; this costs memory for each connection"`
-	FastPush       bool             `setting:"fast_push" default:"true" help:"read the pushes after the first one on a connection without net/http, at half the\ncost; net/http always serves all other calls"`
-	Webhooks       Webhooks
-	Hooks          Hooks
-	TLS            TLS
-	PeerTLS        PeerTLS
-	Kit            Kit
-	Runtime        Runtime
-	Faults         Faults
+	Limits         broker.LimitOptions
+	Times          broker.TimingOptions
+	Runs           broker.RuntimeOptions
+	Networks
+	Requests Requests
+	Messages queue.Options    `json:"-"`
+	Bindings registry.Options `json:"-"`
+	FastPush bool             `setting:"fast_push" default:"true" help:"read the pushes after the first one on a connection without net/http, at half the\ncost; net/http always serves all other calls"`
+	Webhooks Webhooks
+	Hooks    Hooks
+	TLS      TLS
+	PeerTLS  PeerTLS
+	Kit      Kit
+	Runtime  Runtime
+	Faults   Faults
 
 	// Unknown are the SWITCHBOARD_ variables that belong to no setting.
 	Unknown []string `setting:"-"`
@@ -77,42 +77,11 @@ type Auth struct {
 	ClientPublish   bool          `setting:"auth.client_publish" unset:"default only without keys and tokens" help:"users may publish to channels, if there are no namespaces"`
 }
 
-// Limits are maximum numbers. Rates are per second unless noted.
-type Limits struct {
-	Message  int `setting:"limits.message" default:"65536" help:"bytes of one payload"`
-	Channels int `setting:"limits.channels" default:"128" help:"subscriptions of one connection"`
-	Presence int `setting:"limits.presence" default:"200" help:"members of a channel above which presence sends its changes in batches, once a\nsecond, and here is refused"`
-	Batch    int `setting:"limits.batch" default:"1000" help:"pushes in one batch call, and targets of one push"`
-	Targets  int `setting:"limits.targets" default:"10000" help:"targets of one call, over all its pushes"`
-
-	// Of the state of a channel.
-	Fields      int `setting:"limits.fields" default:"1024" help:"fields in the state of a channel"`
-	StateBytes  int `setting:"limits.state_bytes" default:"1048576" help:"bytes of the names and values of those fields"`
-	FieldBytes  int `setting:"limits.field_bytes" default:"16384" help:"bytes of one value"`
-	Operations  int `setting:"limits.operations" default:"64" help:"fields that one publish changes, and conditions of one publish"` // of one publish
-	OwnedFields int `setting:"limits.owned_fields" default:"16" help:"fields of a channel that one client owns"`
-
-	// Zero means unlimited for these, except that the limit of UserConnections is then 64.
-	MessageRate        int      `setting:"limits.message_rate" default:"500" zero:"true" help:"messages a second from one connection, with bursts of four seconds' worth; 0 for\nno limit. Acknowledgements do not count"`
-	ByteRate           int      `setting:"limits.byte_rate" default:"2097152" zero:"true" help:"bytes a second from one connection, with bursts of four seconds' worth; 0 for no\nlimit"` // of a connection
-	NewChannels        int      `setting:"limits.new_channels" default:"60" zero:"true" help:"channels a minute that the clients of one user, or those without a user at one\naddress (an IPv6 /64), may create by a publish on all instances, or by a subscribe on\nthis one, with bursts of the same number, or of limits.channels if that is larger;\n0 for no limit. List your load balancer in limits.proxies"`
-	UserStored         int      `setting:"limits.user_stored" default:"67108864" zero:"true" help:"bytes an hour that the same clients may store on all instances by publishes, with bursts of the same number; 0 for no limit"`                // bytes of a user or an address, per hour
-	UserRead           int      `setting:"limits.user_read" default:"2097152" zero:"true" help:"bytes a second that messages of the same clients may make the store send to this instance, with bursts of four seconds' worth; 0 for no limit"` // bytes of a user or an address, per second
-	AddressConnections int      `setting:"limits.address_connections" zero:"true" unset:"default no limit" help:"connections from one address (an IPv6 /64) to this process, including those of backends. List your load balancer in limits.proxies first"`
-	AddressRate        int      `setting:"limits.address_rate" zero:"true" unset:"default no limit" help:"new connections a second from one address, with bursts of four seconds' worth"`
-	Proxies            []string `setting:"limits.proxies" unset:"default none" help:"load balancers and backends, like 10.0.0.0/8, that are exempt from the address\nlimits; the address that they forward on /ws (X-Forwarded-For) is limited instead"`
-	ProxyProtocol      []string `setting:"limits.proxy_protocol" unset:"default none" help:"load balancers, like 10.0.0.5, whose connections to the TCP port must begin with a PROXY header (version 1 or 2), which names the client; headers of others are refused"` // networks, on the TCP port
-	ProxyProtocolHTTP  []string `setting:"limits.proxy_protocol_http" unset:"default none" help:"the same for the HTTP port, before any TLS; also for health checks and backends from these addresses"`
-	PushRate           int      `setting:"limits.push_rate" zero:"true" unset:"default no limit" help:"pushes a second with one API key, with bursts of four seconds' worth; each target counts"` // of an API key
-}
-
-// Times are intervals and lifetimes.
-type Times struct {
-	Beat    time.Duration `setting:"times.beat" default:"2s" help:"interval at which this server renews its lease, which lasts five beats"`
-	Refresh time.Duration `setting:"times.refresh" default:"30m" help:"interval at which each client's binding is renewed; a binding lasts five intervals"`
-	Ping    time.Duration `setting:"times.ping" default:"25s" help:"interval of pings on a connection"`
-	Connect time.Duration `setting:"times.connect" default:"10s" help:"deadline for a handshake, and then for the connect message"`
-	Slow    time.Duration `setting:"times.slow" default:"1m" help:"how long a client may leave its socket unread"`
+// Networks are the networks of load balancers.
+type Networks struct {
+	Proxies           []string `setting:"limits.proxies" unset:"default none" help:"load balancers and backends, like 10.0.0.0/8, that are exempt from the address\nlimits; the address that they forward on /ws (X-Forwarded-For) is limited instead"`
+	ProxyProtocol     []string `setting:"limits.proxy_protocol" unset:"default none" help:"load balancers, like 10.0.0.5, whose connections to the TCP port must begin with a PROXY header (version 1 or 2), which names the client; headers of others are refused"`
+	ProxyProtocolHTTP []string `setting:"limits.proxy_protocol_http" unset:"default none" help:"the same for the HTTP port, before any TLS; also for health checks and backends from these addresses"`
 }
 
 // Log is the format of the log of both programs.

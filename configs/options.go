@@ -39,6 +39,8 @@ func (b Broker) Options() (broker.Options, error) {
 	if err != nil {
 		return broker.Options{}, err
 	}
+	times, run := b.Times, b.Runs
+	times.PositionTTL, run.NoFastPush = b.Messages.MetaTTL, !b.FastPush
 	return broker.Options{
 		Name: b.serverName(),
 		Listen: broker.ListenOptions{
@@ -48,11 +50,8 @@ func (b Broker) Options() (broker.Options, error) {
 		Access:   access,
 		Limits:   limits,
 		Requests: requests,
-		Timing: broker.TimingOptions{
-			Beat: b.Times.Beat, Refresh: b.Times.Refresh, Ping: b.Times.Ping, Connect: b.Times.Connect,
-			Slow: b.Times.Slow, Drain: b.DrainTime, PositionTTL: b.Messages.MetaTTL,
-		},
-		Runtime: broker.RuntimeOptions{NoFastPush: !b.FastPush, Compression: b.Compression},
+		Timing:   times,
+		Runtime:  run,
 	}, nil
 }
 
@@ -107,32 +106,24 @@ func (b Broker) access() (broker.AccessOptions, error) {
 	}, nil
 }
 
-// limits returns the limits of connections, backends and addresses.
+// limits returns the limits, with the networks of load balancers.
 func (b Broker) limits() (broker.LimitOptions, error) {
 	l := b.Limits
-	var proxies, tcpHeaders, httpHeaders []netip.Prefix
 	for _, setting := range []struct {
 		key      string
 		texts    []string
 		networks *[]netip.Prefix
 	}{
-		{"limits.proxies", l.Proxies, &proxies},
-		{"limits.proxy_protocol", l.ProxyProtocol, &tcpHeaders},
-		{"limits.proxy_protocol_http", l.ProxyProtocolHTTP, &httpHeaders},
+		{"limits.proxies", b.Proxies, &l.Proxies},
+		{"limits.proxy_protocol", b.ProxyProtocol, &l.ProxyProtocol},
+		{"limits.proxy_protocol_http", b.ProxyProtocolHTTP, &l.ProxyProtocolHTTP},
 	} {
 		var err error
 		if *setting.networks, err = limit.Networks(setting.texts); err != nil {
-			return broker.LimitOptions{}, fmt.Errorf("%s: %w", setting.key, err)
+			return l, fmt.Errorf("%s: %w", setting.key, err)
 		}
 	}
-	return broker.LimitOptions{
-		Connections: b.MaxConnections, MessageBytes: l.Message, Channels: l.Channels, LargeChannel: l.Presence,
-		MessageRate: l.MessageRate, ByteRate: l.ByteRate, NewChannels: l.NewChannels, UserStored: l.UserStored, UserRead: l.UserRead, PushRate: l.PushRate,
-		AddressConnections: l.AddressConnections, AddressRate: l.AddressRate, Proxies: proxies,
-		ProxyProtocol: tcpHeaders, ProxyProtocolHTTP: httpHeaders,
-		Batch: l.Batch, Targets: l.Targets,
-		Fields: l.Fields, StateBytes: l.StateBytes, FieldBytes: l.FieldBytes, Operations: l.Operations, OwnedFields: l.OwnedFields,
-	}, nil
+	return l, nil
 }
 
 // serverName returns the first part of the server's id.
