@@ -20,6 +20,7 @@ import (
 	"switchboard/broker/health"
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
+	"switchboard/broker/session"
 	"switchboard/internal/certfile"
 	"switchboard/internal/setting"
 	"switchboard/internal/slots"
@@ -164,17 +165,14 @@ type AccessOptions struct {
 // LimitOptions bound what clients and backends may use. A rate permits a burst of four seconds'
 // worth. Zero means the default in a field's tag. Where the tag zero is true, zero means no limit.
 type LimitOptions struct {
+	// Limits are those of sessions. Its Message, Fields and Proxies are not used: the fields below
+	// replace them.
+	session.Limits
 	// Connections is the maximum number of client connections. Zero means the limit of descriptors
 	// minus those that Redis, files and links need.
 	Connections        int `setting:"max_connections" flag:"N" zero:"true" unset:"default as many as the limit of descriptors allows" help:"client connections of this process"`
 	MessageBytes       int `setting:"limits.message" default:"65536" help:"bytes of one payload"`
-	Channels           int `setting:"limits.channels" default:"128" help:"subscriptions of one connection"`
 	LargeChannel       int `setting:"limits.presence" default:"200" help:"members of a channel above which presence sends its changes in batches, once a\nsecond, and here is refused"`
-	MessageRate        int `setting:"limits.message_rate" default:"500" zero:"true" help:"messages a second from one connection, with bursts of four seconds' worth; 0 for\nno limit. Acknowledgements do not count"`
-	ByteRate           int `setting:"limits.byte_rate" default:"2097152" zero:"true" help:"bytes a second from one connection, with bursts of four seconds' worth; 0 for no\nlimit"`
-	NewChannels        int `setting:"limits.new_channels" default:"60" zero:"true" help:"channels a minute that the clients of one user, or those without a user at one\naddress (an IPv6 /64), may create by a publish on all instances, or by a subscribe on\nthis one, with bursts of the same number, or of limits.channels if that is larger;\n0 for no limit. List your load balancer in limits.proxies"`
-	UserStored         int `setting:"limits.user_stored" default:"67108864" zero:"true" help:"bytes an hour that the same clients may store on all instances by publishes, with bursts of the same number; 0 for no limit"`
-	UserRead           int `setting:"limits.user_read" default:"2097152" zero:"true" help:"bytes a second that messages of the same clients may make the store send to this instance, with bursts of four seconds' worth; 0 for no limit"`
 	PushRate           int `setting:"limits.push_rate" zero:"true" unset:"default no limit" help:"pushes a second with one API key, with bursts of four seconds' worth; each target counts"`
 	AddressConnections int `setting:"limits.address_connections" zero:"true" unset:"default no limit" help:"connections from one address (an IPv6 /64) to this process, including those of backends. List your load balancer in limits.proxies first"`
 	AddressRate        int `setting:"limits.address_rate" zero:"true" unset:"default no limit" help:"new connections a second from one address, with bursts of four seconds' worth"`
@@ -194,6 +192,12 @@ type LimitOptions struct {
 	FieldBytes        int `setting:"limits.field_bytes" default:"16384" help:"bytes of one value"`
 	Operations        int `setting:"limits.operations" default:"64" help:"fields that one publish changes, and conditions of one publish"`
 	OwnedFields       int `setting:"limits.owned_fields" default:"16" help:"fields of a channel that one client owns"`
+}
+
+// sessions returns the limits of sessions.
+func (l LimitOptions) sessions() session.Limits {
+	l.Limits.Message, l.Limits.Fields, l.Limits.Proxies = l.MessageBytes, l.fields(), l.Proxies
+	return l.Limits
 }
 
 // fields returns the limits of changes and states.

@@ -185,11 +185,7 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
 		Hooks:  b.sessionHooks(), Authorizer: b.extensions.Authorizer(), Methods: b.extensions.Methods(), MethodPool: b.methodPool,
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},
-		Limits: session.Limits{
-			Message: o.Limits.MessageBytes, Channels: o.Limits.Channels, NewChannels: o.Limits.NewChannels, UserStored: o.Limits.UserStored,
-			UserRead: o.Limits.UserRead, Proxies: o.Limits.Proxies,
-			MessageRate: o.Limits.MessageRate, ByteRate: o.Limits.ByteRate, Fields: o.Limits.fields(),
-		},
+		Limits:   o.Limits.sessions(),
 		Timing: session.Timing{
 			Connect: o.Timing.Connect, Backlog: o.Timing.Slow, Renewal: o.Timing.Refresh,
 		},

@@ -17,6 +17,7 @@ import (
 	"switchboard/broker/presence"
 	"switchboard/broker/snapshot"
 	"switchboard/broker/work"
+	"switchboard/internal/setting"
 	"switchboard/internal/state"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -169,31 +170,26 @@ type Requests struct {
 }
 
 // Limits bounds what one connection may send and hold. NewChannels, UserStored and UserRead count
-// by limit.Sender: by user, or by address for clients without a user.
+// by limit.Sender: by user, or by address for clients without a user. Zero means the default in a
+// field's tag. Where the tag zero is true, zero means no limit.
 type Limits struct {
 	// Message is the largest payload in bytes. Zero means 64 KiB.
 	Message int
-	// Channels is the most subscriptions. Zero means 128.
-	Channels int
-	// MessageRate is the most messages per second, and ByteRate the most bytes per second, both
-	// with a burst of four seconds' worth. Acknowledgements and pongs do not count as messages.
-	// Zero means no limit.
-	MessageRate, ByteRate int
 	// Fields bounds the changes that a client may make to a state, and the states. Its Message is
 	// not used.
 	Fields fields.Limits
-	// NewChannels is the most channels that a sender may create per minute, on all servers if there is
-	// a Ledger. Subscribes count on this server only. The burst is NewChannels or Channels,
-	// whichever is larger. Zero means no limit.
-	NewChannels int
-	// UserStored is the most bytes per hour that a sender may store with publishes, on all servers if
-	// there is a Ledger, with a burst of the same size. Zero means no limit.
-	UserStored int
-	// UserRead is the most bytes per second that the store may send for the messages of a sender,
-	// with a burst of four seconds' worth. Zero means no limit.
-	UserRead int
 	// Proxies are the networks of proxies, whose addresses are not those of clients. Zero means none.
 	Proxies []netip.Prefix
+
+	Channels int `setting:"limits.channels" default:"128" help:"subscriptions of one connection"`
+	// Acknowledgements and pongs do not count for MessageRate.
+	MessageRate int `setting:"limits.message_rate" default:"500" zero:"true" help:"messages a second from one connection, with bursts of four seconds' worth; 0 for\nno limit. Acknowledgements do not count"`
+	ByteRate    int `setting:"limits.byte_rate" default:"2097152" zero:"true" help:"bytes a second from one connection, with bursts of four seconds' worth; 0 for no\nlimit"`
+	// NewChannels and UserStored count on all servers if there is a Ledger, but subscribes count on
+	// this server only. The burst of NewChannels is NewChannels or Channels, whichever is larger.
+	NewChannels int `setting:"limits.new_channels" default:"60" zero:"true" help:"channels a minute that the clients of one user, or those without a user at one\naddress (an IPv6 /64), may create by a publish on all instances, or by a subscribe on\nthis one, with bursts of the same number, or of limits.channels if that is larger;\n0 for no limit. List your load balancer in limits.proxies"`
+	UserStored  int `setting:"limits.user_stored" default:"67108864" zero:"true" help:"bytes an hour that the same clients may store on all instances by publishes, with bursts of the same number; 0 for no limit"`
+	UserRead    int `setting:"limits.user_read" default:"2097152" zero:"true" help:"bytes a second that messages of the same clients may make the store send to this instance, with bursts of four seconds' worth; 0 for no limit"`
 }
 
 // Timing holds the timeouts and intervals of sessions.
@@ -248,7 +244,7 @@ type Metrics struct {
 
 func (o Options) withDefaults() Options {
 	o.Limits.Message = cmp.Or(o.Limits.Message, 64<<10)
-	o.Limits.Channels = cmp.Or(o.Limits.Channels, 128)
+	setting.Fill(&o.Limits)
 	o.Timing.Connect = cmp.Or(o.Timing.Connect, 10*time.Second)
 	o.Timing.Backlog = cmp.Or(o.Timing.Backlog, time.Minute)
 	o.Timing.Renewal = cmp.Or(o.Timing.Renewal, 30*time.Minute)
