@@ -8,6 +8,7 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/broker/namespace"
 	"switchboard/broker/peer"
+	"switchboard/internal/setting"
 )
 
 // Validate returns all errors in the options. They name the settings as the configuration file
@@ -18,11 +19,7 @@ func (o Options) Validate() error {
 		errs = append(errs, errors.New("registry and queue: both are required"))
 	}
 	errs = append(errs, o.validateAddresses(), o.validateLinks(), o.validateOperatorPorts())
-	l := o.Limits
-	smallest := min(l.Connections, l.MessageBytes, l.Channels, l.LargeChannel, l.MessageRate, l.ByteRate, l.NewChannels, l.UserStored, l.UserRead,
-		l.PushRate, l.AddressConnections, l.AddressRate, l.Batch, l.Targets,
-		l.Fields, l.StateBytes, l.FieldBytes, l.Operations, l.OwnedFields, o.Requests.Queues, o.Requests.Rate, o.Requests.Share)
-	if smallest < 0 {
+	if setting.Negative(&o.Limits) || min(o.Requests.Queues, o.Requests.Rate, o.Requests.Share) < 0 {
 		errs = append(errs, errors.New("limits: none of them may be below zero"))
 	}
 	errs = append(errs, o.Requests.Backend.Validate())

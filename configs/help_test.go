@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
@@ -70,19 +69,5 @@ func TestHelpText(t *testing.T) {
 	}
 	if !strings.Contains(JanitorHelp(), "required; env SWITCHBOARD_REDIS\n") || !strings.Contains(JanitorHelp(), "env SWITCHBOARD_JANITOR_HTTP\n") {
 		t.Error(JanitorHelp())
-	}
-}
-
-// TestHelpFiles compares the help of both programs with files. -update writes them again.
-func TestHelpFiles(t *testing.T) {
-	for path, want := range map[string]string{"testdata/broker.help": BrokerHelp(), "testdata/janitor.help": JanitorHelp()} {
-		if *update {
-			if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("%s is not the help (%v): run go test ./configs -run TestHelpFiles -update", path, err)
-		}
 	}
 }

@@ -90,6 +90,11 @@ func Fill(options any) {
 	}
 }
 
+// Negative reports whether a setting of the struct to which options points is below zero.
+func Negative(options any) bool {
+	return slices.ContainsFunc(Of(options), func(s *Setting) bool { return s.field.CanInt() && s.field.Int() < 0 })
+}
+
 func (s *Setting) setDefault() {
 	if s.defaultTag == "" {
 		return

@@ -60,6 +60,17 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+func TestNegative(t *testing.T) {
+	for _, o := range []options{{Size: -1}, {inner: inner{Wait: -1}}} {
+		if !Negative(&o) {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	if Negative(&options{Plain: -1}) {
+		t.Error("a field that is no setting is checked")
+	}
+}
+
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ key, text, want string }{
 		{"rate", "0", ""},
