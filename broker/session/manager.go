@@ -58,7 +58,7 @@ func New(opts Options) *Manager {
 	m.limits = wire.Limits{
 		Message: m.opts.Limits.Message, Channels: m.opts.Limits.Channels,
 		MessageRate: m.opts.Limits.MessageRate, ByteRate: m.opts.Limits.ByteRate, RequestRate: m.opts.Requests.Rate,
-		Waiting: maxWaiting, WaitingBytes: maxWaitingBytes,
+		Waiting: m.opts.Limits.Waiting, WaitingBytes: maxWaitingBytes,
 	}
 	m.ticks.connect = ticks(m.opts.Timing.Connect)
 	m.ticks.backlog = ticks(m.opts.Timing.Backlog)

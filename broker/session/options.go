@@ -181,6 +181,8 @@ type Limits struct {
 	// Proxies are the networks of proxies, whose addresses are not those of clients. Zero means none.
 	Proxies []netip.Prefix
 
+	// A message waits for the answer to an earlier one, or for the socket to take what was written.
+	Waiting  int `setting:"limits.waiting" default:"64" help:"messages that one connection may send without waiting for answers; one more closes it"`
 	Channels int `setting:"limits.channels" default:"128" help:"subscriptions of one connection"`
 	// Acknowledgements and pongs do not count for MessageRate.
 	MessageRate int `setting:"limits.message_rate" default:"500" zero:"true" help:"messages a second from one connection, with bursts of four seconds' worth; 0 for\nno limit. Acknowledgements do not count"`

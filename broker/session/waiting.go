@@ -6,13 +6,8 @@ import (
 	"switchboard/internal/wire"
 )
 
-const (
-	// maxWaiting is the most messages of a client that wait for the answer to an earlier one, or
-	// for the socket to take what was written.
-	maxWaiting = 64
-	// maxWaitingBytes bounds the sum of their sizes. A single message may be larger.
-	maxWaitingBytes = 128 << 10
-)
+// maxWaitingBytes bounds the sum of the sizes of waiting messages. A single message may be larger.
+const maxWaitingBytes = 128 << 10
 
 // waitingMessages are the messages of a client that are handled later, in their order. Only the
 // session's loop uses it.
@@ -46,7 +41,7 @@ func (s *Session) enqueue(req wire.Request, size int) {
 	}
 	// Size 0 means that the request came with the handshake, or in the same unit of the dialect as an
 	// earlier request. Such a request is always accepted.
-	if n := len(w.list); size > 0 && n > 0 && (n >= maxWaiting || w.bytes+size > maxWaitingBytes) {
+	if n := len(w.list); size > 0 && n > 0 && (n >= s.m.opts.Limits.Waiting || w.bytes+size > maxWaitingBytes) {
 		s.close(wire.CloseOverloaded, "too much was sent without waiting for an answer", 1000)
 		return
 	}

@@ -41,15 +41,16 @@ func TestWaitingMessagesAreBounded(t *testing.T) {
 		return fmt.Sprintf(`{"type":"publish","channel":"news","data":%q}`, strings.Repeat("x", n))
 	}
 	for name, c := range map[string]struct {
-		size, fit int
+		size, fit, limit int
 	}{
-		"one long":   {200 << 10, 1},
-		"two":        {60 << 10, 2},
-		"many":       {4 << 10, 31},
-		"very short": {1, 64},
+		"one long":   {200 << 10, 1, 0},
+		"two":        {60 << 10, 2, 0},
+		"many":       {4 << 10, 31, 0},
+		"very short": {1, 64, 0},
+		"a limit":    {1, 3, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, session.Options{Limits: session.Limits{Message: 1 << 20}})
+			h := newHarness(t, session.Options{Limits: session.Limits{Message: 1 << 20, Waiting: c.limit}})
 			h.setBacklog(true) // so that the messages wait
 			for range c.fit {
 				h.send("%s", message(c.size))
