@@ -10,11 +10,11 @@ import (
 
 // Hooks are the calls to the backend that decide whether clients may connect and subscribe.
 type Hooks struct {
-	Connect     Secret   `setting:"hooks.connect" unset:"default none: no call" help:"https URL (http on the loopback address) that decides whether a client may connect;\nsee docs/access.md"`
-	Subscribe   Secret   `setting:"hooks.subscribe" unset:"default none: no call" help:"such a URL that decides whether a client may subscribe"`
-	Secrets     []Secret `setting:"hooks.secrets" unset:"required with a URL" help:"secrets of at least 16 bytes; every call has a signature with each, which allows rotation"`
-	SecretsFile string   `setting:"hooks.secrets_file" help:"a file with one per line instead; # begins a comment"`
-	Calls       hook.Options
+	Connect     Secret       `setting:"hooks.connect" unset:"default none: no call" help:"https URL (http on the loopback address) that decides whether a client may connect;\nsee docs/access.md"`
+	Subscribe   Secret       `setting:"hooks.subscribe" unset:"default none: no call" help:"such a URL that decides whether a client may subscribe"`
+	Secrets     []Secret     `setting:"hooks.secrets" unset:"required with a URL" help:"secrets of at least 16 bytes; every call has a signature with each, which allows rotation"`
+	SecretsFile string       `setting:"hooks.secrets_file" help:"a file with one per line instead; # begins a comment"`
+	Calls       hook.Options `json:"-"`
 }
 
 func (h Hooks) validate() error {

@@ -14,10 +14,10 @@ import (
 type Requests struct {
 	Allow string `setting:"requests.allow" default:"users" choices:"anyone,users,nobody" help:"which clients may send requests: anyone, users or nobody"`
 
-	URL         Secret   `setting:"requests.url" unset:"default none: workers of the qq_ lists answer" help:"https URL (http on the loopback address) that answers client requests; the qq_ lists are then not used. See docs/protocol.md"`
-	Secrets     []Secret `setting:"requests.secrets" unset:"required with a URL" help:"secrets of at least 16 bytes; every call has a signature with each, which allows rotation"`
-	SecretsFile string   `setting:"requests.secrets_file" help:"a file with one per line instead; # begins a comment"`
-	Calls       broker.RequestOptions
+	URL         Secret                `setting:"requests.url" unset:"default none: workers of the qq_ lists answer" help:"https URL (http on the loopback address) that answers client requests; the qq_ lists are then not used. See docs/protocol.md"`
+	Secrets     []Secret              `setting:"requests.secrets" unset:"required with a URL" help:"secrets of at least 16 bytes; every call has a signature with each, which allows rotation"`
+	SecretsFile string                `setting:"requests.secrets_file" help:"a file with one per line instead; # begins a comment"`
+	Calls       broker.RequestOptions `json:"-"`
 }
 
 func (r Requests) validate() error {
