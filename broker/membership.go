@@ -14,7 +14,7 @@ import (
 func (b *Broker) newMember() *member.Member {
 	o := b.opts
 	return member.New(member.Options{
-		Registry: o.Store.Registry, Beat: o.Timing.Beat, Pace: comparePace, Changed: o.Store.Changed, Epoch: o.Store.Epoch,
+		Registry: o.Store.Registry, Beat: o.Timing.Beat, Pace: comparePace, SlowPace: slowComparePace, Changed: o.Store.Changed, Epoch: o.Store.Epoch,
 		NewID: func() string { return o.Name + "-" + strings.ToLower(rand.Text()[:8]) }, Describe: b.describe,
 		Lost:       func(queues int) { b.metrics.losses.Add(float64(queues)) },
 		Rebinding:  func() { b.metrics.rebinds.Inc() },

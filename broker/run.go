@@ -19,6 +19,9 @@ const (
 	// and sweepInterval it leaves time for reads, before the two seconds are over in which all
 	// messages arrive.
 	comparePace = 300 * time.Millisecond
+	// slowComparePace is comparePace after the end of a link: the check comes at once, not after a
+	// second of silence. It is over before the silence is reported.
+	slowComparePace = 800 * time.Millisecond
 	// unbindTimeout bounds the time for which the ports stay open while the clients are unbound. The
 	// unbinding does not end without the store.
 	unbindTimeout = 10 * time.Second

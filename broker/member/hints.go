@@ -12,8 +12,8 @@ import (
 // Links are the connections to the other servers. [peer.Links] implements it.
 type Links interface {
 	Send(server string, h peer.Hint)
-	Miss(server string) // makes a server compare with the store, as after a lost hint
-	Doubts() []string   // servers whose hints may have been lost since the last call
+	Miss(server string)                      // makes a server compare with the store, as after a lost hint
+	Doubts() (servers []string, urgent bool) // whose hints may have been lost since the last call
 	// Unlisted forgets a server that the store no longer lists. doubted is false if none of its hints
 	// can be missing.
 	Unlisted(server string) (doubted bool)

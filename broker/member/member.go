@@ -45,6 +45,7 @@ type Options struct {
 	Describe func(id string) registry.Server // this server's entry with its current numbers
 	Beat     time.Duration                   // between two beats; a lease lasts five of them
 	Pace     time.Duration                   // over which Sweep spreads its comparisons
+	SlowPace time.Duration                   // the same if nothing is urgent; zero for Pace
 	// Changed receives the slots of a master that restarted or failed over. Nil means never.
 	Changed <-chan slots.Set
 	// Epoch returns a number that changes at each restart or failover of the part of the store that
@@ -104,7 +105,7 @@ type Member struct {
 	statesEnded atomic.Bool
 
 	work       worklist
-	background sync.WaitGroup // rebinds and comparisons of states
+	background sync.WaitGroup // rebinds, and comparisons that nothing waits for
 }
 
 // New returns a Member that has not joined. It needs its parts, see Attach, before the first beat.
@@ -113,6 +114,7 @@ func New(opts Options) *Member {
 		opts: opts, lease: beatsPerLease * opts.Beat, started: time.Now(), known: newKnown(), work: newWorklist(),
 		doubts: doubts{sweeping: make(chan struct{}, 1)},
 	}
+	m.doubts.compare = m.compareAll
 	id := opts.NewID()
 	m.id.Store(&id)
 	m.live.Store(&map[string]registry.Server{})

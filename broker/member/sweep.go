@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,9 @@ type doubts struct {
 	more []string   // server ids
 
 	sweeping chan struct{} // one slot, held during a Sweep
+	slow     atomic.Bool   // a slow comparison is under way
+
+	compare func(ctx context.Context, doubts []string, pace time.Duration) // compareAll, but in tests
 }
 
 // addUnlisted notes that the store no longer lists servers that were live. Until now they may have
@@ -36,34 +40,50 @@ func (m *Member) addDoubt(server string) {
 	m.doubts.more = append(m.doubts.more, server)
 }
 
-// takeDoubts returns the servers in doubt since the last call.
-func (m *Member) takeDoubts() []string {
+// takeDoubts returns the servers in doubt since the last call, and whether one of them is urgent,
+// see peer.Links.Doubts.
+func (m *Member) takeDoubts() (list []string, urgent bool) {
 	if m.parts.Links == nil {
-		return nil
+		return nil, false
 	}
 	m.doubts.mu.Lock()
 	defer m.doubts.mu.Unlock()
-	list := append(m.doubts.more, m.parts.Links.Doubts()...)
+	list, urgent = m.parts.Links.Doubts()
+	list = append(m.doubts.more, list...)
 	m.doubts.more = nil
-	return list
+	return list, urgent
 }
 
 // Sweep compares all queues with the store if hints may have been lost since the last call, and the
-// views with the servers of these hints. It reads what differs. It returns when everything is
-// compared, and reports whether it did so. At most one Sweep compares at a time.
+// views with the servers of these hints. It reads what differs. It reports whether there was a
+// doubt, and returns when everything is compared: at most one Sweep compares at a time. If nothing
+// is urgent, it compares in the background, so that pushes hardly notice it. What becomes urgent
+// meanwhile does not wait for that.
 func (m *Member) Sweep(ctx context.Context) bool {
-	doubts := m.takeDoubts()
+	doubts, urgent := m.takeDoubts()
 	if len(doubts) == 0 {
 		return false
 	}
+	if !urgent && m.opts.SlowPace > 0 && m.doubts.slow.CompareAndSwap(false, true) {
+		m.background.Go(func() {
+			defer m.doubts.slow.Store(false)
+			m.doubts.compare(ctx, doubts, m.opts.SlowPace)
+		})
+		return true
+	}
 	m.doubts.sweeping <- struct{}{}
 	defer func() { <-m.doubts.sweeping }()
+	m.doubts.compare(ctx, doubts, m.opts.Pace)
+	return true
+}
+
+// compareAll compares all queues, and the views with the servers in doubt.
+func (m *Member) compareAll(ctx context.Context, doubts []string, pace time.Duration) {
 	p := &m.parts
 	servers := m.others(doubts)
-	m.compare(ctx, p.Hub.Compare, p.Sessions.Compare, func(ctx context.Context, pace time.Duration) error {
+	m.compare(ctx, pace, p.Hub.Compare, p.Sessions.Compare, func(ctx context.Context, pace time.Duration) error {
 		return p.Presence.Compare(ctx, servers, pace)
 	})
-	return true
 }
 
 // others returns the servers in doubt except this one, for [presence.Presence.Compare]. It is never
@@ -74,11 +94,11 @@ func (m *Member) others(doubts []string) []string {
 }
 
 // compare compares parts with the store at the same time. The parts repeat what fails.
-func (m *Member) compare(ctx context.Context, parts ...func(ctx context.Context, pace time.Duration) error) {
+func (m *Member) compare(ctx context.Context, pace time.Duration, parts ...func(ctx context.Context, pace time.Duration) error) {
 	var running sync.WaitGroup
 	for _, compare := range parts {
 		running.Go(func() {
-			if err := compare(ctx, m.opts.Pace); err != nil {
+			if err := compare(ctx, pace); err != nil {
 				m.opts.Log.Warn().Err(err).Msg("not everything could be compared with the store; the rest is compared again")
 			}
 		})
@@ -90,6 +110,6 @@ func (m *Member) compare(ctx context.Context, parts ...func(ctx context.Context,
 // fields of them. It has no links, so it sends no hints.
 func (m *Member) compareStates(runCtx context.Context) {
 	if m.statesEnded.Swap(false) {
-		m.background.Go(func() { m.compare(runCtx, m.parts.Hub.CompareStates) })
+		m.background.Go(func() { m.compare(runCtx, m.opts.Pace, m.parts.Hub.CompareStates) })
 	}
 }

@@ -28,6 +28,7 @@ type virtual struct {
 	received atomic.Int64 // hints
 	missed   atomic.Int64
 	stop     func() // ends Run and waits
+	urgent   bool   // what doubtsFor has returned was so, once at least
 }
 
 // virtualNet is the network. A host is the first id of its server.
@@ -133,7 +134,9 @@ func (v *virtual) doubtsFor(d time.Duration) (all []string) {
 	began := time.Now()
 	for ; time.Since(began) < d; <-time.After(500 * time.Millisecond) {
 		synctest.Wait()
-		for _, server := range v.Doubts() {
+		servers, urgent := v.Doubts()
+		v.urgent = v.urgent || urgent
+		for _, server := range servers {
 			all = append(all, fmt.Sprintf("%s %v", server, time.Since(began)))
 		}
 	}
@@ -202,7 +205,7 @@ func TestHintsBeforeTheLink(t *testing.T) {
 		b.list("a")
 		a.list("b")
 		synctest.Wait()
-		if d := b.Doubts(); !slices.Equal(d, []string{"a"}) {
+		if d, urgent := b.Doubts(); !slices.Equal(d, []string{"a"}) || !urgent {
 			t.Errorf("a hint was dropped before the link, and %v is doubted", d)
 		}
 		a.list() // its lease ends, and comes back
@@ -211,7 +214,7 @@ func TestHintsBeforeTheLink(t *testing.T) {
 		a.send("b", 2)
 		a.list("b")
 		synctest.Wait()
-		if d := b.Doubts(); !slices.Equal(d, []string{"a"}) {
+		if d, urgent := b.Doubts(); !slices.Equal(d, []string{"a"}) || !urgent {
 			t.Errorf("two hints were dropped while the server was not listed, and %v is doubted", d)
 		}
 		a.expectDoubts("nothing was sent to a", 20*time.Second)
@@ -227,11 +230,14 @@ func TestKilledServer(t *testing.T) {
 		<-time.After(heartbeat * 2)
 		b.net.kill("b", errRefused)
 		synctest.Wait()
-		if d := a.Doubts(); !slices.Equal(d, []string{"b"}) {
+		if d, urgent := a.Doubts(); !slices.Equal(d, []string{"b"}) || urgent {
 			t.Errorf("at the end of the link %v is doubted", d)
 		}
 		<-time.After(500 * time.Millisecond)
 		a.expectDoubts("its port refuses", 9*time.Second, "b 500ms", "b 2.5s", "b 6.5s")
+		if a.urgent {
+			t.Error("a process that does not run is urgent")
+		}
 		a.list()
 		a.expectDoubts("its lease has ended", 10*time.Second)
 		if !a.Unlisted("b") {
@@ -285,6 +291,9 @@ func TestRefusingServerRenewsLease(t *testing.T) {
 				if renews && last < long-2*time.Second || !renews && !slices.Equal(doubts, []string{"b 1.5s", "b 2.5s", "b 4.5s", "b 8.5s"}) {
 					t.Errorf("its port refuses: %v", doubts)
 				}
+				if a.urgent != renews {
+					t.Errorf("urgent: %t", a.urgent)
+				}
 				if n := reads.Load(); n == 0 || n > int64(long/time.Second) {
 					t.Errorf("its lease was read %d times in %v", n, long)
 				}
@@ -299,6 +308,9 @@ func TestUnreachableServer(t *testing.T) {
 		a, b := virtualPair(t)
 		b.net.kill("b", context.DeadlineExceeded)
 		a.expectDoubts("it does not answer", 5*time.Second, "b 0s", "b 1s", "b 2s", "b 3s", "b 4s")
+		if !a.urgent {
+			t.Error("it may store messages, and is not urgent")
+		}
 	})
 }
 
@@ -329,7 +341,7 @@ func olderServer(t *testing.T, older string) {
 	if b.received.Load() != 4 {
 		t.Errorf("%d hints, want 4: the queue is flushed, also to an older server", b.received.Load())
 	}
-	if d := b.Doubts(); !slices.Equal(d, []string{"a"}) {
+	if d, _ := b.Doubts(); !slices.Equal(d, []string{"a"}) {
 		t.Errorf("at the end of the link %v is doubted", d)
 	}
 }

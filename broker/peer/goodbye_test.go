@@ -53,7 +53,7 @@ func TestGoodbyeWithMissingHints(t *testing.T) {
 		if b.received.Load() != 3 || a.missed.Load() != 1 {
 			t.Errorf("%d hints are received and %d missed, want 3 and 1", b.received.Load(), a.missed.Load())
 		}
-		if d := b.Doubts(); !slices.Equal(d, []string{"a"}) {
+		if d, _ := b.Doubts(); !slices.Equal(d, []string{"a"}) {
 			t.Errorf("after the goodbye %v is doubted", d)
 		}
 		a.stop()
@@ -77,7 +77,7 @@ func TestGoodbyeDials(t *testing.T) {
 		b.list("a")
 		began := time.Now()
 		a.Goodbye(t.Context())
-		if d := b.Doubts(); time.Since(began) > 0 || !slices.Equal(d, []string{"a"}) {
+		if d, _ := b.Doubts(); time.Since(began) > 0 || !slices.Equal(d, []string{"a"}) {
 			t.Errorf("after %v %v is doubted, want a: two hints were dropped", time.Since(began), d)
 		}
 		a.stop()

@@ -163,8 +163,8 @@ func (in *inbound) leaseRead(server string, active time.Time) {
 	s.active = active
 }
 
-// doubts implements Links.Doubts.
-func (in *inbound) doubts() (servers []string) {
+// takeDoubts implements Links.Doubts.
+func (in *inbound) takeDoubts() (servers []string, urgent bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.now()
@@ -172,6 +172,7 @@ func (in *inbound) doubts() (servers []string) {
 		due := s.silent(now) && now.Sub(s.reported) >= s.pause()
 		expired := !s.live && s.link == nil && now.Sub(s.absent) > rememberSender
 		if due || s.doubted() || expired && !s.left {
+			urgent = urgent || !s.maySlowly() && !expired
 			s.report(now)
 			servers = append(servers, id)
 		}
@@ -180,7 +181,7 @@ func (in *inbound) doubts() (servers []string) {
 		}
 	}
 	slices.Sort(servers)
-	return servers
+	return servers, urgent
 }
 
 // unlisted implements Links.Unlisted.

@@ -407,3 +407,9 @@ func TestInboundBound(t *testing.T) {
 		t.Errorf("%d servers are remembered", len(in.senders))
 	}
 }
+
+// doubts returns the servers of takeDoubts.
+func (in *inbound) doubts() []string {
+	servers, _ := in.takeDoubts()
+	return servers
+}

@@ -222,8 +222,9 @@ func (l *Links) outbox(server string) *outbox {
 // sorted. The broker must look in the store for what these servers have stored. A live server that
 // is silent is returned once a second, and one whose process does not run after 1, 2, 4, 4, … s.
 // A doubt is reported once: a caller that could not act must keep it. Call Doubts every half
-// second.
-func (l *Links) Doubts() []string { return l.in.doubts() }
+// second. urgent means that one of the servers may be storing messages without hints for a second
+// already.
+func (l *Links) Doubts() (servers []string, urgent bool) { return l.in.takeDoubts() }
 
 // Unlisted forgets a server that the registry no longer lists, and ends its link. It reports the
 // last doubt: until now the server may have stored messages, also without a lease. doubted is false

@@ -39,7 +39,7 @@ func TestHintsInOrder(t *testing.T) {
 	if a.missed.Load() != 0 {
 		t.Errorf("missed %d", a.missed.Load())
 	}
-	if d := b.Doubts(); len(d) != 0 {
+	if d, _ := b.Doubts(); len(d) != 0 {
 		t.Errorf("all hints arrived, but %v is doubted", d)
 	}
 }
@@ -105,7 +105,7 @@ func TestCutAndReconnect(t *testing.T) {
 	a, b := linkedPair(t)
 	b.cuts.cut() // the link from a to b
 	b.awaitLog("peer link ended")
-	if d := b.Doubts(); !slices.Equal(d, []string{"a"}) {
+	if d, _ := b.Doubts(); !slices.Equal(d, []string{"a"}) {
 		t.Errorf("a link was cut, and %v is doubted", d)
 	}
 	a.awaitLog("peer link is down")
@@ -126,7 +126,7 @@ func TestServerStops(t *testing.T) {
 	a, b := linkedPair(t)
 	b.stop()
 	a.awaitLog("peer link ended")
-	if d := a.Doubts(); !slices.Equal(d, []string{"b"}) {
+	if d, _ := a.Doubts(); !slices.Equal(d, []string{"b"}) {
 		t.Errorf("a server stopped without a goodbye, and %v is doubted", d)
 	}
 	if line := a.awaitLog("peer link is down"); line.Level != "warn" || line.Peer != "b" {

@@ -56,6 +56,12 @@ func (s *sender) silent(now time.Time) bool {
 	return s.live && !s.left && !s.continued && now.Sub(s.lastBatch) > s.maxSilence()
 }
 
+// maySlowly reports whether a doubt may be looked into slowly: the process does not run, or its
+// link has just ended. If it runs, later reports look for what it stores from now on.
+func (s *sender) maySlowly() bool {
+	return !s.missing && (s.gone && !s.runs || s.ended && s.silences == 0)
+}
+
 // pause returns the time between two reports of a silence. A process that does not run stores
 // nothing more, except by calls that are under way. A process that still renews its lease runs,
 // whatever its address answers.
