@@ -15,7 +15,7 @@ import (
 
 // imports are the packages that the Go blocks use by name.
 var imports = map[string]string{
-	"client": "switchboard/client", "webhook": "switchboard/webhook", "broker": "switchboard/broker", "index": "switchboard/kit/index",
+	"client": "switchboard/client", "webhook": "switchboard/webhook", "broker": "switchboard/broker", "extension": "switchboard/broker/extension", "index": "switchboard/kit/index",
 	"backend": "switchboard/client/backend", "board": "switchboard/client/board", "hold": "switchboard/client/hold",
 	"room": "switchboard/client/room", "scene": "switchboard/client/scene", "account": "switchboard/client/account",
 	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "io": "io", "json": "encoding/json", "log": "log",
