@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("the file differs from what was printed: %v", err)
 	}
 	r, err := readReport(o.out)
-	if err != nil || len(r.Results) != 2 || len(r.Failovers) != 3 || len(r.Hints) != 1 || len(r.Pushes) != 3 || len(r.Idle) != 2 {
+	if err != nil || len(r.Results) != 2 || len(r.Failovers) != 4 || len(r.Hints) != 1 || len(r.Pushes) != 3 || len(r.Idle) != 2 {
 		t.Fatalf("report.json: %+v, %v", r, err)
 	}
 	for i, c := range r.Results {
@@ -65,7 +65,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"| clients | quiet", "| 3 | ", "| 3, watching | ", "| cluster, 3 | ", "| cluster, two masters, 3 | ", "| sentinel, 3 | ",
+		"| clients | quiet", "| 3 | ", "| 3, watching | ", "| cluster, 3 | ", "| cluster, the broker's own lists, 3 | ", "| cluster, two masters, 3 | ", "| sentinel, 3 | ",
 		"| " + hungMaster + " | 3 | ", "| 2, with the whole kit | ",
 	} {
 		if !strings.Contains(out.String(), want) {
