@@ -72,13 +72,20 @@ func (c *Calls) logChange(kind Kind, outcome Outcome, err error) {
 	if kind == Subscribe {
 		failing = &c.failing.subscribe
 	}
-	switch {
-	case err != nil && !failing.Swap(true):
+	switch failed := err != nil; {
+	case !changed(failing, failed):
+	case failed:
 		c.log.Warn().Err(err).Str("hook", string(kind)).Str("outcome", string(outcome)).
 			Msg("the hook gives no answer; all clients that need one are refused")
-	case err == nil && failing.Load() && failing.Swap(false):
+	default:
 		c.log.Info().Str("hook", string(kind)).Msg("the hook answers again")
 	}
+}
+
+// changed sets failing to failed, and reports whether it was another value. A call whose outcome is
+// that of the last one writes nothing.
+func changed(failing *atomic.Bool, failed bool) bool {
+	return failing.Load() != failed && failing.Swap(failed) != failed
 }
 
 // Wait waits for the calls under way.

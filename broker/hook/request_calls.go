@@ -55,9 +55,10 @@ func (r *RequestCalls) Ask(ctx context.Context, request []byte, since time.Time)
 // logChange logs the first of several failures, and the first success after them.
 func (r *RequestCalls) logChange(outcome Outcome, err error) {
 	switch failed := outcome != Answered && outcome != Denied; {
-	case failed && !r.failing.Swap(true):
+	case !changed(&r.failing, failed):
+	case failed:
 		r.log.Warn().Err(err).Str("outcome", string(outcome)).Msg("the backend does not answer requests of clients")
-	case !failed && r.failing.Load() && r.failing.Swap(false):
+	default:
 		r.log.Info().Msg("the backend answers requests of clients again")
 	}
 }

@@ -25,8 +25,8 @@ type Sender struct {
 }
 
 // SenderOf returns the Sender of a client of that user, or of one without a user whose connection
-// is from that peer. A proxy or a loopback address may have many clients: each of
-// their connections is a Sender of its own.
+// is from that peer. A proxy or a loopback address may have many clients: each of their connections
+// is a Sender of its own.
 func SenderOf(user string, peer netip.AddrPort, proxies []netip.Prefix) Sender {
 	if user != "" {
 		return Sender{user: user}
