@@ -55,6 +55,10 @@ func (c *presenceCheck) compareCount(source string, got, want int) {
 	}
 }
 
+// presencePoll is the pause between two checks of the presence. A check reads all channels through
+// each watcher, which limits.message_rate counts: without a pause it would never be answered again.
+const presencePoll = 200 * time.Millisecond
+
 // awaitPresence repeats the check until it finds no difference, and after the bound records the
 // differences that remain.
 func (tb *testbed) awaitPresence(ctx context.Context, when string, bound time.Duration, check func(context.Context) (presenceCheck, error)) error {
@@ -65,7 +69,7 @@ func (tb *testbed) awaitPresence(ctx context.Context, when string, bound time.Du
 		if found, err = check(ctx); err == nil && found.mismatches() == 0 {
 			return nil
 		}
-		if time.Since(began) > bound || !pause(ctx, 200*time.Millisecond) {
+		if time.Since(began) > bound || !pause(ctx, presencePoll) {
 			break
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -70,16 +71,19 @@ func (tb *testbed) awaitServersKnown(ctx context.Context, brokers []*instance) e
 // awaitBaseline waits until all brokers and watchers agree with the expected presence. From then on
 // no event may repeat what is known.
 func (tb *testbed) awaitBaseline(ctx context.Context, want expectedPresence) error {
-	if err := retry(ctx, func() error {
-		c, err := tb.checkPresence(ctx, tb.watchers, want)
-		if err == nil && c.mismatches() > 0 {
-			err = fmt.Errorf("presence is wrong before the fault: %q", c.details)
+	var wrong error // the last difference: a later check may end earlier
+	for {
+		found, err := tb.checkPresence(ctx, tb.watchers, want)
+		if err == nil {
+			if found.mismatches() == 0 {
+				return tb.settlePresence(ctx)
+			}
+			wrong = fmt.Errorf("presence is wrong before the fault: %q", found.details)
 		}
-		return err
-	}); err != nil {
-		return err
+		if !pause(ctx, presencePoll) {
+			return errors.Join(wrong, err)
+		}
 	}
-	return tb.settlePresence(ctx)
 }
 
 // expected returns the presence when these clients and all watchers are connected.
