@@ -23,6 +23,7 @@ import (
 	"switchboard/broker/presence"
 	"switchboard/broker/ready"
 	"switchboard/broker/session"
+	"switchboard/broker/snapshot"
 	"switchboard/broker/transport"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -161,6 +162,19 @@ func (b *Broker) newPusher() *delivery.Pusher {
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
 		Lost: b.member.Rebind, Unremembered: b.metrics.unremembered.Inc, MissHints: b.member.MissHints,
 		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone,
+	})
+}
+
+// newSnapshots makes the part that keeps the states of channels for the subscribers on this server,
+// and removes their fields that end.
+func (b *Broker) newSnapshots() *snapshot.Snapshots {
+	return snapshot.New(snapshot.Options{
+		Hub: b.hub, Queue: b.opts.Store.Queue, Pool: b.pool, Messages: b.native, Logger: b.log,
+		Away: func(channel string, owners []string) { b.sessions.OwnersAway(channel, owners) },
+		Sweeps: &snapshot.Sweeps{
+			Self: b.ID, Live: b.Live, Servers: b.opts.Store.Registry.ChannelServers, Step: b.pusher.StepStates,
+			Keep: b.access.stateKeep,
+		},
 	})
 }
 

@@ -5,12 +5,12 @@ import (
 	"net"
 )
 
-// maxMessage is the longest message from the broker, in bytes. A page of history has up to 1 MiB of
-// payloads, and a single message may be larger.
+// maxMessage is the longest message that the client accepts from the broker, in bytes. A page has
+// about 32 KiB, and a payload at most the broker's limits.message: 64 KiB by default.
 const maxMessage = 4 << 20
 
 // conn reads and writes messages. One goroutine calls read, and another one calls write. Any
-// goroutine may call close, repeatedly; it ends both.
+// goroutine may call close, repeatedly. It makes read and write return.
 type conn interface {
 	// read returns the next message, valid until the next read. The error is a *ClosedError if the
 	// transport gives a close reason.

@@ -160,7 +160,7 @@ type api struct {
 // shared is the state of an API.
 type shared struct {
 	waits waits
-	pages singleflight.Group // reads of channels for calls that wait, see readOnce
+	reads singleflight.Group // reads of channels for calls that wait, see readOnce
 }
 
 // API serves /v1. Its ServeHTTP serves all calls. Its Push serves pushes without net/http.

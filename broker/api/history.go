@@ -17,7 +17,7 @@ import (
 type Watch interface {
 	// Last returns the id of the last message that this server knows.
 	Last() int64
-	// Changed returns a channel that is closed as soon as Last does not return last.
+	// Changed returns a channel that is closed as soon as Last differs from last.
 	Changed(last int64) <-chan struct{}
 	// Close ends the Watch.
 	Close()
@@ -31,7 +31,7 @@ type messagePage struct {
 	ID        int64         `json:"id"`        // the position after the page
 }
 
-// newMessagePage returns a page of a queue that was read from `after`.
+// newMessagePage returns the answer for a page of the messages after the id `after`.
 func newMessagePage(p queue.Page, after int64) messagePage {
 	answer := messagePage{Messages: make([]wire.Stored, 0, len(p.Messages)), More: p.More, Recovered: p.Complete, ID: after}
 	for _, m := range p.Messages {
@@ -81,7 +81,7 @@ func (a api) history(w http.ResponseWriter, r *http.Request) {
 }
 
 // readChannel reads the messages after an id, and waits for one if there is none. While it waits,
-// it reads only after the position that this server knows has changed.
+// it reads again only if this server learns that the position of the channel has changed.
 func (a api) readChannel(ctx context.Context, wait wait, channel string, after int64, limit int) (queue.Page, error) {
 	if wait.timeout == nil {
 		return a.Queue.ReadChannel(ctx, channel, after, limit)
@@ -105,13 +105,14 @@ func (a api) readChannel(ctx context.Context, wait wait, channel string, after i
 	}
 }
 
-// sharedReadTimeout bounds a read that several calls share. It does not end with one of them.
+// sharedReadTimeout bounds a read that several calls share. The read goes on if one of them ends.
 const sharedReadTimeout = 5 * time.Second
 
-// readOnce reads a page for all calls that wait for the same one. The page has the message seen.
+// readOnce reads a page once for all calls that wait for the same one. seen is the last id that the
+// caller knows. It is a part of the key, so that no call shares a read from before that message.
 func (a api) readOnce(ctx context.Context, channel string, after int64, limit int, seen int64) (queue.Page, error) {
 	key := channel + " " + strconv.FormatInt(after, 10) + " " + strconv.Itoa(limit) + " " + strconv.FormatInt(seen, 10)
-	read := a.pages.DoChan(key, func() (any, error) {
+	read := a.reads.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedReadTimeout)
 		defer cancel()
 		return a.Queue.ReadChannel(ctx, channel, after, limit)

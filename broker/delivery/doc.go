@@ -1,4 +1,5 @@
-// Package delivery carries a message from a backend's call to the servers that hold its receivers.
-// It stores the message, reads the owners of the channel or client, and sends each owner a hint.
-// The packages hub and session handle the hint on the owner.
+// Package delivery carries a message from a backend's call to the owners of its channel or client:
+// the servers to which the receivers are connected. It stores the message, reads the owners, and
+// sends each one a hint, with the message if it is small. There the packages hub and session handle
+// the hint.
 package delivery

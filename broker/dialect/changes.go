@@ -13,9 +13,9 @@ type Changes struct {
 	Entry     *state.Entry // nil if it cannot be decoded
 	Size      int          // about how many bytes the entry and its parts take in memory
 	WriteSize int          // about how many bytes the largest part takes on a socket
-	// Position means that subscribers with the state of which the entry shows nothing receive the
-	// id, so that their position moves.
-	Position bool
+	// SendID makes subscribers that see the state, but nothing of the entry, receive its id. A client
+	// resumes after the last id that it has received.
+	SendID bool
 
 	parts atomic.Pointer[part]
 }
@@ -74,7 +74,7 @@ func (m *Message) part(filter state.Filter, maker Maker) *Message {
 	switch {
 	case !m.IsEmpty() || !filter.State:
 		return m
-	case m.Changes.Position:
+	case m.Changes.SendID:
 		return maker.Part(m.Channel, m.ID, nil, nil)
 	}
 	return nil

@@ -8,30 +8,31 @@ import (
 
 // Envelope is what a message has besides its data and its changes of the state.
 type Envelope struct {
-	// By is the author in the bytes of the message, "" for none. Subscribers without the right to see
-	// it receive another message. By is "" if the message has no data, or if it changes the state:
-	// then parts of the changes have the author.
+	// By is the author that the bytes of the message name, "" for none. Subscribers that may not see
+	// the author receive other bytes, see withoutAuthor. By is also "" for a message without data, and
+	// for one that changes the state: there Changes.Entry has the author.
 	By string
 	// Exclude is the id of the client that does not receive the data, "" for none.
 	Exclude string
-	// Position means that the client Exclude receives the id, so that its position moves.
-	Position bool
+	// SendID makes the client Exclude receive the id of the message, even if it sees nothing else of
+	// it. The client resumes after the last id that it has received.
+	SendID bool
 
-	plain       atomic.Pointer[Message] // the message without the author; nil until a subscriber needs it
-	withoutData atomic.Pointer[Message] // what Exclude receives; nil until it is needed
+	withoutAuthor atomic.Pointer[Message] // nil until Message.withoutAuthor makes it
+	withoutData   atomic.Pointer[Message] // nil until Message.withoutData makes it
 }
 
-// withoutAuthor returns the message that subscribers receive that do not see the author of m. It is
-// made on first use: most often all subscribers may see the author. All connections share it.
+// withoutAuthor returns m for the subscribers that may not see its author. It is made on first use,
+// because most often all subscribers may see the author. All connections share it.
 func (m *Message) withoutAuthor(maker Maker) *Message {
 	e := m.Envelope
-	if plain := e.plain.Load(); plain != nil {
-		return plain
+	if made := e.withoutAuthor.Load(); made != nil {
+		return made
 	}
-	return loadOrStore(&e.plain, maker.Message(m.Channel, m.ID, m.Data))
+	return loadOrStore(&e.withoutAuthor, maker.Message(m.Channel, m.ID, m.Data))
 }
 
-// loadOrStore returns the message in p, or made if p has none, and stores it.
+// loadOrStore returns the message in p. If p has none, loadOrStore stores made in p and returns it.
 func loadOrStore(p *atomic.Pointer[Message], made *Message) *Message {
 	if p.CompareAndSwap(nil, made) {
 		return made
@@ -44,27 +45,28 @@ func (m *Message) Excludes(client string) bool {
 	return m.Envelope != nil && m.Envelope.Exclude != "" && m.Envelope.Exclude == client
 }
 
-// ShownExcluded is Shown for the client that m excludes: it receives only changes of the state.
+// ShownExcluded is Shown for the client Envelope.Exclude: it receives only changes of the state,
+// and with Envelope.SendID at least the id.
 func (m *Message) ShownExcluded(filter state.Filter, maker Maker) *Message {
-	shown := m.dropData().Shown(filter, maker)
-	if (shown == nil || shown.IsEmpty()) && m.Envelope.Position {
+	shown := m.withoutData().Shown(filter, maker)
+	if (shown == nil || shown.IsEmpty()) && m.Envelope.SendID {
 		return maker.Part(m.Channel, m.ID, nil, nil)
 	}
 	return shown
 }
 
-// dropData returns m without its data. All connections share it.
-func (m *Message) dropData() *Message {
+// withoutData returns m without its data. It is made on first use, and all connections share it.
+func (m *Message) withoutData() *Message {
 	e := m.Envelope
-	if left := e.withoutData.Load(); left != nil {
-		return left
+	if made := e.withoutData.Load(); made != nil {
+		return made
 	}
-	left := &Message{Channel: m.Channel, ID: m.ID, Envelope: new(Envelope)}
+	made := &Message{Channel: m.Channel, ID: m.ID, Envelope: new(Envelope)}
 	if c := m.Changes; c != nil {
-		left.Changes = &Changes{Size: c.Size, WriteSize: c.WriteSize, Position: c.Position}
+		made.Changes = &Changes{Size: c.Size, WriteSize: c.WriteSize, SendID: c.SendID}
 		if c.Entry != nil {
-			left.Changes.Entry = c.Entry.WithoutData()
+			made.Changes.Entry = c.Entry.WithoutData()
 		}
 	}
-	return loadOrStore(&e.withoutData, left)
+	return loadOrStore(&e.withoutData, made)
 }

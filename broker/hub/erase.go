@@ -24,7 +24,7 @@ func erasedBy(m *dialect.Message) int64 {
 func erased(m *dialect.Message) *dialect.Message {
 	left := &dialect.Message{Channel: m.Channel, ID: m.ID, Envelope: new(dialect.Envelope)}
 	if c := m.Changes; c != nil {
-		left.Changes = &dialect.Changes{Size: c.Size, WriteSize: c.WriteSize, Position: c.Position}
+		left.Changes = &dialect.Changes{Size: c.Size, WriteSize: c.WriteSize, SendID: c.SendID}
 		if c.Entry != nil {
 			left.Changes.Entry = c.Entry.ErasedAt(c.Entry.Erased)
 		}

@@ -249,7 +249,7 @@ func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 	}
 	m.Changes = &dialect.Changes{
 		Entry: entry, Size: 2 * len(data), WriteSize: len(data) + len(c.Name) + frameBytes,
-		Position: c.changes.Add(1)%positionEvery == 0,
+		SendID: c.changes.Add(1)%positionEvery == 0,
 	}
 	return m
 }
@@ -273,7 +273,7 @@ func (c *Channel) enveloped(id int64, message state.Message) *dialect.Message {
 // exclude notes in e which client does not receive the data, "" for none.
 func (c *Channel) exclude(e *dialect.Envelope, client string) {
 	if e.Exclude = client; client != "" {
-		e.Position = c.excluded.Add(1)%positionEvery == 0
+		e.SendID = c.excluded.Add(1)%positionEvery == 0
 	}
 }
 

@@ -41,8 +41,9 @@ func mustRead(files fs.FS, name string) string {
 	return string(text)
 }
 
-// unretried is a script command that is not retried. A Cluster client repeats a pipeline if its
-// connection breaks, even if retries are disabled. A script that appends must not run twice.
+// unretried is a script command that go-redis never repeats: a script that appends must not run
+// twice. Without it, a Cluster client repeats a pipeline whose connection breaks, even if retries
+// are disabled.
 type unretried struct{ *redis.Cmd }
 
 // NoRetry implements redis.Cmder.
@@ -65,7 +66,7 @@ func isNoScript(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT")
 }
 
-// sendSource changes an EVALSHA command to EVAL.
+// sendSource changes cmd from EVALSHA to EVAL, so that it sends the source, not the digest.
 func (s *Script) sendSource(cmd redis.Cmder) {
 	words := cmd.Args()
 	words[0], words[1] = "eval", s.Source

@@ -8,7 +8,7 @@ import (
 
 // checkLimits checks the groups that the update adds to, and the number and size of all fields.
 func (a *update) checkLimits() error {
-	removed := make(map[string]bool) // fields that end with a parent that the update deletes
+	removed := make(map[string]bool) // fields that are removed because the update deletes their parent
 	for i := range a.plans {
 		if p := &a.plans[i]; p.gone && p.old != nil {
 			for child := range a.children[p.op.Field] {
@@ -31,14 +31,14 @@ func (a *update) checkLimits() error {
 			return a.full(group, limit, n)
 		}
 	}
-	if len(a.added) > 0 && a.Fields > 0 {
-		if n := a.count("", removed); n > a.Fields {
-			return a.refuse(ChannelFull, a.added[0], Details{N: int64(n), Max: int64(a.Fields)})
+	if limit := a.Limits.Fields; limit > 0 && len(a.added) > 0 {
+		if n := a.count("", removed); n > limit {
+			return a.refuse(ChannelFull, a.added[0], Details{N: int64(n), Max: int64(limit)})
 		}
 	}
-	if a.Bytes > 0 {
-		if before, after := a.bytes, a.sizeAfter(removed); after > a.Bytes && after > before {
-			return Refuse(ChannelBytes, Details{N: int64(after), Max: int64(a.Bytes)})
+	if limit := a.Limits.Bytes; limit > 0 {
+		if before, after := a.bytes, a.sizeAfter(removed); after > limit && after > before {
+			return Refuse(ChannelBytes, Details{N: int64(after), Max: int64(limit)})
 		}
 	}
 	return nil
@@ -47,7 +47,8 @@ func (a *update) checkLimits() error {
 // group returns the group to which GroupMax applies, or "".
 func (op *Op) group() string { return cmp.Or(op.Group, Group(op.Field)) }
 
-// groupMax returns the limit of the group to which a new field belongs, or -1 for none.
+// groupMax returns the most fields of a group, or -1 for no limit: the lower of op.GroupMax and the
+// value of the field $max/<group> after the update.
 func (a *update) groupMax(op *Op, group string) int {
 	limit := -1
 	if op.GroupMax > 0 {
@@ -66,7 +67,7 @@ func (a *update) groupMax(op *Op, group string) int {
 	return limit
 }
 
-// count returns how many fields with the prefix there are after the update.
+// count returns how many fields begin with prefix, a group or "", after the update.
 func (a *update) count(prefix string, removed map[string]bool) (n int) {
 	n = a.fields.count(prefix)
 	for name := range removed {
@@ -87,7 +88,7 @@ func (a *update) count(prefix string, removed map[string]bool) (n int) {
 	return n
 }
 
-// MaxFullFields is how many fields of a group a Refusal with Full shows.
+// MaxFullFields is the most fields of a full group that its Refusal shows.
 const MaxFullFields = 64
 
 // full returns the refusal for a group that has no room.

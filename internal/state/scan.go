@@ -27,17 +27,17 @@ func scanEntry(e *Entry, text []byte) bool {
 type Message struct {
 	By      string // Entry.By
 	Exclude string // Entry.Exclude
-	Data    []byte // Entry.Data; shares the memory of the text, not nil
+	Data    []byte // Entry.Data, never nil; shares the memory of the text
 }
 
-// ScanMessage decodes the data of a message with an Entry, if it is written as usual, has Data and
-// changes no fields. Otherwise ok is false, and DecodeEntry decides. It takes a quarter of the time
-// of DecodeEntry.
+// ScanMessage decodes an encoded Entry that has Data, changes no fields, and is written as
+// scanEntry expects. For any other data ok is false; DecodeEntry then decides. ScanMessage takes a
+// quarter of the time of DecodeEntry.
 func ScanMessage(data []byte) (m Message, ok bool) {
 	if !IsEntry(data) {
 		return m, false
 	}
-	s := payload.NewScanner(data[1:])
+	s := payload.NewScanner(data[1:]) // without EntryMark
 	for prefix := byte('{'); ; prefix = ',' {
 		name, ok := s.Field(prefix)
 		if !ok {
@@ -102,8 +102,8 @@ func (e *Entry) scanMember(name string, s *payload.Scanner) (ok bool) {
 	return false
 }
 
-// scanMap decodes an object that is not empty. encoding/json adds a second object of the same name
-// to the first, which scanMap leaves to it.
+// scanMap decodes an object that is not empty. It returns false if the text has the object twice:
+// encoding/json then adds the members of the second one to the first.
 func scanMap[V any](s *payload.Scanner, to *map[string]V, scan func(*payload.Scanner, *V) bool) bool {
 	if *to != nil {
 		return false
@@ -153,7 +153,8 @@ func scanInteger(s *payload.Scanner, to *int64) (ok bool) {
 	return ok
 }
 
-// scanValue copies the value: the text may be a buffer that is used again, or much larger.
+// scanValue copies the value, because the memory of the text may be used again. Without the copy, a
+// small value would also keep a large text in memory.
 func scanValue(s *payload.Scanner, to *json.RawMessage) bool {
 	value, _, ok := s.Value()
 	*to = bytes.Clone(value)

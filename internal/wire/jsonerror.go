@@ -18,14 +18,15 @@ func JSONError(err error) error {
 		return Errorf(BadRequest, "not JSON: byte %d: %s", syntax.Offset, syntax.Error())
 	}
 	if typ, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if typ.Field == "" { // Value may be a very long number
+		// %.40s, because the Value of a number has all its digits.
+		if typ.Field == "" {
 			return Errorf(BadRequest, "a JSON object is expected, not %.40s", typ.Value)
 		}
 		at := ""
-		if typ.Offset > 0 { // Values do not know theirs
+		if typ.Offset > 0 { // Values.UnmarshalJSON does not know it
 			at = ", at byte " + strconv.FormatInt(typ.Offset, 10)
 		}
-		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s%s", members(typ.Field), typ.Value, KindOf(typ.Type), at)
+		return Errorf(BadRequest, "%s: %.40s does not fit, expected %s%s", withoutEmbedded(typ.Field), typ.Value, KindOf(typ.Type), at)
 	}
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok { // this error has no type of its own
 		return Errorf(BadRequest, "unknown field %.200s", field)
@@ -33,9 +34,9 @@ func JSONError(err error) error {
 	return Errorf(BadRequest, "not JSON: %.200s", err.Error())
 }
 
-// members returns the path of a field without the names of embedded structs, which encoding/json
-// includes. These names begin with a capital letter, and no member of our JSON does.
-func members(path string) string {
+// withoutEmbedded returns the path of a field without the names of embedded structs, which
+// encoding/json includes. These names begin with a capital letter, and no member of our JSON does.
+func withoutEmbedded(path string) string {
 	names := strings.Split(path, ".")
 	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name != "" && 'A' <= name[0] && name[0] <= 'Z' }), ".")
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Apart is the usual time between the two looks of a [Check].
+// Apart is the usual value of Check.Apart.
 const Apart = 10 * time.Second
 
 // Finding is a difference between records. Findings are compared with ==. So a Problem must not
@@ -37,25 +37,25 @@ type Check struct {
 	// Find returns what is wrong now. It must not change anything. Findings that it returns with an
 	// error are ignored.
 	Find func(ctx context.Context) ([]Finding, error)
-	// Apart makes a finding count only if two looks that are this long apart both have it. Set it
-	// if several steps change the records, or if a process corrects them within that time. Zero
-	// means that one look is enough.
+	// Apart is the time between two calls of Find: only what both return counts. Set it if several
+	// steps change the records, or if a process corrects them within that time. Zero means that Find
+	// is called once.
 	Apart time.Duration
 }
 
-// Round is work that a janitor repeats. One janitor runs it for all, but for moments several may
-// run it at the same time. A janitor may be killed during a round, so another round must be able to
-// continue the work.
+// Round is work that a janitor repeats. If several janitors run, only one of them does it. While
+// another one takes over, both may do it at the same time. A janitor may be killed during a round,
+// so another round must be able to continue the work.
 type Round struct {
 	// Name is unique, like "holds". It is the label "round" of the janitor's metrics.
 	Name string
 	// Every is the interval. It must be positive.
 	Every time.Duration
-	// Calm is the interval in which the store has lost nothing. After a restart or a failover of the
-	// store, and after the start of the janitor, the rounds have the interval Every until all Parts
-	// were looked at. Zero means Every.
+	// Calm is the interval while there is no sign that the store has lost something. After a restart
+	// or a failover of the store, and after the start of the janitor, the interval is Every until the
+	// rounds have looked at everything, see Parts. Zero means Every.
 	Calm time.Duration
-	// Parts returns in how many further rounds everything is looked at. Nil means one.
+	// Parts returns how many rounds must follow the first one to look at everything. Nil means one.
 	Parts func() int
 	// Do makes one round. It returns how many things it changed, also with an error. After an error
 	// the next round tries again. A janitor with DryRun does not call it.

@@ -25,7 +25,7 @@ func New(ping time.Duration) *Dialect {
 	return d
 }
 
-// The forms of messages. Both are parts of Message.Prepared.
+// The forms of messages. Message.Prepared holds the bytes of both.
 var (
 	lineForm   = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.Line() }}
 	socketForm = dialect.Form{View: func(m *dialect.Message) []byte { return m.Prepared.WebSocket() }}
@@ -83,8 +83,8 @@ func (c codec) Cut(buf []byte, limit int) (dialect.Piece, error) {
 	return p, nil
 }
 
-// toLineEnd is the Left of a line whose end has not arrived. Any value but 0 would do, because
-// the number of bytes is not known.
+// toLineEnd is the Piece.Left of a line whose end has not arrived. How many bytes follow is not
+// known, so any value but 0 would do.
 const toLineEnd = 1
 
 // Skip implements dialect.Codec.
