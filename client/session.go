@@ -33,7 +33,7 @@ type session struct {
 
 	// only for the reader
 	idleTimeout time.Duration // the longest time without a message; 0 means no limit
-	refused     *Error        // the answer to connect
+	refused     *Error        // the error that answered connect, or nil
 
 	idleTimer *time.Timer // fires after idleTimeout; any goroutine may use it
 
@@ -50,8 +50,7 @@ type outgoing struct {
 	call *call
 }
 
-// newSession returns the session of a connection that is to be opened. Its server may be silent for
-// patience.
+// newSession returns the session of a connection that is not open yet. patience is as in session.
 func newSession(c *Client, url string, patience time.Duration) *session {
 	return &session{client: c, url: url, patience: patience, wake: make(chan struct{}, 1), finish: make(chan struct{})}
 }
@@ -99,7 +98,8 @@ func (s *session) writeLastAck(ctx context.Context, written <-chan struct{}) {
 	}
 }
 
-// closeCause returns the broker's refusal if there was one, else err.
+// closeCause returns err if the broker gave a reason for closing, else its refusal of connect, else
+// err.
 func (s *session) closeCause(err error) error {
 	if _, ok := errors.AsType[*ClosedError](err); !ok && s.refused != nil {
 		return connectError(s.refused)

@@ -25,6 +25,7 @@ import (
 
 // Pusher stores messages and notifies the servers that deliver them.
 type Pusher interface {
+	// PushBatch sets the result of each push in it, see delivery.Pusher.
 	PushBatch(ctx context.Context, pushes []delivery.Push)
 	Notify(ctx context.Context, channels, clients []string) error
 	// Erase erases a message of a channel, see delivery.Pusher.
@@ -36,6 +37,7 @@ type Registry interface {
 	User(ctx context.Context, user string) ([]registry.Binding, error)
 	Users(ctx context.Context, users []string) ([][]registry.Binding, error)
 	CheckTokens(ctx context.Context, list []registry.UserBinding) []error
+	// RevokedBefore returns the time before which a user's tokens are revoked, Unix ms; 0 for none.
 	RevokedBefore(ctx context.Context, user string) (int64, error)
 	Channels(ctx context.Context, prefix, cursor string, limit int) ([]string, string, error)
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
@@ -54,15 +56,17 @@ type Queue interface {
 // Presence returns the members of channels.
 type Presence interface {
 	Page(ctx context.Context, channel, cursor string, limit, maxBytes int) (presence.Page, error)
-	// LeasedServers reports which of the servers hold a lease now.
+	// LeasedServers reports which of the servers are live now, rather than at the last beat.
 	LeasedServers(ctx context.Context, servers []string) (map[string]bool, error)
 }
 
 // Cluster lists the live servers, counts subscribers, and calls the server that holds a connection.
+// A server is live while it holds a lease, which it renews at each beat, every 2 s by default.
 type Cluster interface {
-	// ServerNumbers returns the live servers with their numbers, as of the last seconds.
+	// ServerNumbers returns the live servers with the numbers of their connections, users and
+	// channels. It reads them from the store at most once a beat.
 	ServerNumbers(ctx context.Context) []registry.Server
-	// Live reports whether the server was live at the last beat.
+	// Live reports whether the server was live at the last beat of this server.
 	Live(server string) bool
 	// Subscribers returns the number of subscribers of each channel over all servers. partial is
 	// true if a server did not answer.
@@ -71,13 +75,14 @@ type Cluster interface {
 	// that is not live has none.
 	Disconnect(ctx context.Context, server, client string) (bool, error)
 	// Revoke revokes tokens of a user, and closes the connections that used them. pending is the
-	// number of servers that have not confirmed it in time. They close theirs at their next beat.
+	// number of servers that have not confirmed it in time. They close such connections at their next
+	// beat.
 	Revoke(ctx context.Context, v registry.Revocation) (r registry.Revoked, closed, pending int, err error)
 	// Subscribe changes the subscriptions that the backend has made for clients. Servers that have
 	// not confirmed it in time apply it after their next beat.
 	Subscribe(ctx context.Context, c registry.SubscriptionChange) (SubscriptionsChanged, error)
-	// Stats returns the numbers of the live servers. partial is true if a server did not answer; it
-	// is missing then.
+	// Stats returns the statistics of the live servers. partial is true if a server did not answer;
+	// it is missing then.
 	Stats(ctx context.Context) (list []Stats, partial bool)
 	// OnlineUsers counts the users that are online, each once. It returns false if a live server has
 	// not yet said which users it has.
@@ -90,18 +95,18 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
-// Options configures an API. All fields but Fields, Rejected, Calls, RefusePage,
-// Authenticated, AfterPush, WriteTimeout and Logger are required.
+// Options configures an API. Fields, Calls, NotifyAfter and Logger are optional, and so is each
+// field that says what nil or zero means. All others are required.
 type Options struct {
 	Pusher   Pusher
 	Registry Registry
 	Queue    Queue
 	Cluster  Cluster
 	Presence Presence
-	// Fields bounds the changes of states. MaxMessage replaces its Message.
+	// Fields bounds the changes of states. Its Message is ignored: MaxMessage applies.
 	Fields fields.Limits
-	// Authorize checks the API key in the header value and that the key has the scope. It returns
-	// the rate limit of the key's pushes; nil means no limit.
+	// Authorize checks that the value of the header Authorization has an API key with the scope. It
+	// returns the rate limit of the key's pushes, or nil for none.
 	Authorize func(authorization, scope string) (*limit.SharedBucket, error)
 	// Key describes the API key in the header value of an authorized call.
 	Key func(authorization string) Key
@@ -109,25 +114,25 @@ type Options struct {
 	Self func() Self
 	// Rights returns the current access rules, to explain what a client may do.
 	Rights func() rights.Rules
-	// Watch follows the position of a channel.
+	// Watch follows the last message id of a channel.
 	Watch func(ctx context.Context, channel string) (Watch, error)
 	// WatchClient returns a channel that receives a value when the client's queue may have a new
-	// message. Only the messages for clients that are connected here are announced. stop ends it.
+	// message. It may receive none while the client is not connected to this server. stop ends it.
 	WatchClient func(client string) (changed <-chan struct{}, stop func())
-	// Webhooks are the events that the backend receives. Nil means that there are none.
+	// Webhooks shows and repeats the events that are sent to the backend. Nil means that none are.
 	Webhooks Webhooks
 	// Ending is closed when the server begins to shut down. Waiting calls then end. Nil means never.
 	Ending <-chan struct{}
 	// Rejected is called for each call that Authorize refuses, with one of the Rejected constants and
-	// the caller's address. The address is empty for a call to Push. Nil means no call.
+	// the caller's address. The address is empty for a call of API.Push. Nil means no call.
 	Rejected func(reason, address string)
 	// Calls are the calls of extensions.
 	Calls []Call
-	// RefusePage returns why a public call is refused because of the page that makes it, or "" to
-	// accept it. Nil refuses all calls of pages that send an Origin.
+	// RefusePage returns why a public call is refused because of the web page that makes it, or "" to
+	// accept it. Nil means that every public call with the header Origin is refused.
 	RefusePage func(r *http.Request) (refusal string)
 	// BeginRead is called before a public call. It returns the context in which the call reads the
-	// store, and end, which is called after it, or the error that is answered. Nil means no call.
+	// store and a function to call at its end, or the error to answer. Nil means no call.
 	BeginRead  func(r *http.Request) (ctx context.Context, end func(), err error)
 	Namespaces func() *namespace.Set // the current ones
 	MaxMessage int                   // bytes of one payload
@@ -157,7 +162,7 @@ type api struct {
 	*shared
 }
 
-// shared is the state of an API.
+// shared is the state that all copies of an api share.
 type shared struct {
 	waits waits
 	reads singleflight.Group // reads of channels for calls that wait, see readOnce
@@ -187,7 +192,7 @@ func New(opts Options) *API {
 		mux.HandleFunc(e.pattern, handle)
 		patterns.HandleFunc(e.pattern, func(http.ResponseWriter, *http.Request) {})
 	}
-	mux.HandleFunc("/", a.authorized(endpoint{any: true, handle: a.notFound(patterns)}))
+	mux.HandleFunc("/", a.authorized(endpoint{unchecked: true, handle: a.notFound(patterns)}))
 	return &API{a, mux}
 }
 
@@ -204,7 +209,7 @@ type endpoint struct {
 	query      []string
 	conditions Conditions
 	body       bool
-	any        bool // the request is refused for its path
+	unchecked  bool // requests may have anything: for unknown paths and preflights
 }
 
 // endpoints returns all calls of /v1, with those of the extensions.
@@ -221,7 +226,7 @@ func (a api) endpoints() []endpoint {
 		{pattern: "GET /v1/channels/{channel}/presence", scope: ScopeRead, handle: a.presence, query: []string{"limit", "cursor"}},
 		{pattern: "GET /v1/channels/{channel}/state", scope: ScopeRead, handle: a.channelState, query: []string{"prefix", "cursor", "limit"}},
 		{pattern: "POST /v1/state/query", scope: ScopeRead, handle: a.queryStates, body: true},
-		{pattern: "GET /v1/clients/{client}", scope: ScopeRead, handle: a.client}, // {client}: alice%2Fphone
+		{pattern: "GET /v1/clients/{client}", scope: ScopeRead, handle: a.client}, // {client} with an escaped slash: alice%2Fphone
 		{pattern: "GET /v1/clients/{user}/{client}", scope: ScopeRead, handle: a.client},
 		{pattern: "GET /v1/clients/{client}/queue", scope: ScopeRead, handle: a.clientQueue, query: []string{"after", "limit", "wait"}},
 		{pattern: "GET /v1/clients/{user}/{client}/queue", scope: ScopeRead, handle: a.clientQueue, query: []string{"after", "limit", "wait"}},

@@ -34,7 +34,7 @@ func (c Conditions) headers() []string { return []string{"If-Match", "If-None-Ma
 // checkRequest returns an error if a request has what its call does not take: parameters of the
 // query, conditions, or a body. Otherwise a mistyped parameter would be ignored without notice.
 func (e *endpoint) checkRequest(r *http.Request) error {
-	if e.any {
+	if e.unchecked {
 		return nil
 	}
 	if err := e.checkQuery(r.URL.RawQuery); err != nil {

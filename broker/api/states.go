@@ -26,7 +26,7 @@ type stateAnswer struct {
 	ID      *int64          `json:"id,omitempty"` // the last id of the channel
 	Fields  json.RawMessage `json:"fields,omitempty"`
 	Cursor  string          `json:"cursor,omitempty"`
-	Error   *errorBody      `json:"error,omitempty"` // of a query: this channel could not be read
+	Error   *errorBody      `json:"error,omitempty"` // only for a query: why this channel was not read
 }
 
 // channelState answers a page of the state of a channel.
@@ -45,7 +45,7 @@ func (a api) channelState(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, stateAnswer{Channel: read.Channel, ID: &outcome.Value.ID, Fields: fields, Cursor: next})
 }
 
-// stateRead returns the read for a page.
+// stateRead returns what to read from the queue for a page.
 func (a api) stateRead(r *http.Request) (read queue.StateRead, err error) {
 	query := r.URL.Query()
 	read = queue.StateRead{Prefix: query.Get("prefix"), Bytes: state.PageBytes}
@@ -56,7 +56,7 @@ func (a api) stateRead(r *http.Request) (read queue.StateRead, err error) {
 		return read, err
 	}
 	if err := state.CheckPrefix(read.Prefix); err != nil {
-		return read, inMember("prefix", err)
+		return read, errorAt("prefix", err)
 	}
 	if read.Cursor != "" && state.CheckName(read.Cursor) != nil {
 		return read, wire.BadCursor()
@@ -64,8 +64,8 @@ func (a api) stateRead(r *http.Request) (read queue.StateRead, err error) {
 	return read, a.checkAllowed(namespace.State, read.Channel)
 }
 
-// inMember adds the name of a member, or of a parameter, to the error of its value.
-func inMember(name string, err error) error {
+// errorAt adds the name of a JSON member, or of a parameter, to the error of its value.
+func errorAt(name string, err error) error {
 	e := wire.JSONError(err).(*wire.Error)
 	return wire.Errorf(e.Code, "%s: %s", name, e.Message)
 }
@@ -97,7 +97,7 @@ func (a api) queryStates(w http.ResponseWriter, r *http.Request) {
 func (a api) readNamed(ctx context.Context, channels, names []string) []stateAnswer {
 	answers := make([]stateAnswer, len(channels))
 	var reads []queue.StateRead
-	var read []*stateAnswer // one for each of reads
+	var readAnswers []*stateAnswer // one for each of reads
 	for i, channel := range channels {
 		answers[i].Channel = channel
 		if err := a.checkAllowed(namespace.State, channel); err != nil {
@@ -105,14 +105,15 @@ func (a api) readNamed(ctx context.Context, channels, names []string) []stateAns
 			continue
 		}
 		reads = append(reads, queue.StateRead{Channel: channel, Fields: names})
-		read = append(read, &answers[i])
+		readAnswers = append(readAnswers, &answers[i])
 	}
 	for i, outcome := range a.Queue.ReadStates(ctx, reads) {
+		answer := readAnswers[i]
 		if outcome.Err != nil {
-			read[i].Error = a.toErrorBody(outcome.Err)
+			answer.Error = a.toErrorBody(outcome.Err)
 			continue
 		}
-		read[i].ID, read[i].Fields = &outcome.Value.ID, showNamed(names, outcome.Value.Fields)
+		answer.ID, answer.Fields = &outcome.Value.ID, showNamed(names, outcome.Value.Fields)
 	}
 	return answers
 }
@@ -127,12 +128,12 @@ func checkStateQuery(channels, names []string) error {
 	}
 	for i, channel := range channels {
 		if err := wire.CheckName("channel", channel); err != nil {
-			return inMember(fmt.Sprintf("channels[%d]", i), err)
+			return errorAt(fmt.Sprintf("channels[%d]", i), err)
 		}
 	}
 	for i, name := range names {
 		if err := state.CheckName(name); err != nil {
-			return inMember(fmt.Sprintf("fields[%d]", i), err)
+			return errorAt(fmt.Sprintf("fields[%d]", i), err)
 		}
 		if slices.Contains(names[:i], name) {
 			return wire.Errorf(wire.BadRequest, "fields[%d]: field %s: it appears twice", i, name)
@@ -141,8 +142,8 @@ func checkStateQuery(channels, names []string) error {
 	return nil
 }
 
-// showNamed returns the named fields as JSON, in the order of names. An absent field is null. Above
-// state.PageBytes a field has only its id.
+// showNamed returns the named fields as JSON, in the order of names. An absent field is null. A
+// field that would make the JSON larger than state.PageBytes has only its id.
 func showNamed(names []string, fields []queue.NamedField) json.RawMessage {
 	w := state.FieldsWriter{Filter: backendFilter}
 	for _, name := range names {

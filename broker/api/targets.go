@@ -17,7 +17,7 @@ func checkExclude(client, kind string) error {
 		return wire.Errorf(wire.BadRequest, "exclude: a push to clients has none, since it names all its receivers")
 	}
 	if err := wire.CheckClientID(client); err != nil {
-		return inMember("exclude", err)
+		return errorAt("exclude", err)
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ const (
 	lingerTime = 500 * time.Millisecond
 )
 
-// conn is a connection that was taken over. Only the goroutine of serve uses it, except for
-// expireReadSoon.
+// conn is a connection that was taken over from net/http. Only the goroutine of serve uses it,
+// except for expireReadSoon.
 type conn struct {
 	Conn
 	server *Server
@@ -56,7 +56,7 @@ func (c *conn) serve() {
 		c.server.release(c, result == handBack)
 	}()
 	for result = proceed; result == proceed; {
-		result = closed // if serveOnce panics
+		result = closed // stays so if serveOnce panics
 		result = c.serveOnce()
 	}
 }
@@ -74,17 +74,17 @@ const (
 func (c *conn) serveOnce() outcome {
 	c.skipEmptyLines()
 	h, f := c.nextHead()
-	switch unread := len(c.readBuf) - c.pos; {
+	switch unanswered := len(c.readBuf) - c.pos; {
 	case f == notSimple, h.bodySize > c.server.opts.MaxBody:
 		return handBack
-	case f == simple && unread >= h.headSize+h.bodySize:
+	case f == simple && unanswered >= h.headSize+h.bodySize:
 		return c.answer(h)
 	default:
 		err := c.readMore(h, f)
 		switch {
 		case err == nil:
 			return proceed
-		case unread > 0 && c.server.draining.Load() && errors.Is(err, os.ErrDeadlineExceeded):
+		case unanswered > 0 && c.server.draining.Load() && errors.Is(err, os.ErrDeadlineExceeded):
 			return handBack // net/http waits for the rest of the request and closes the connection
 		}
 		return closed
@@ -121,15 +121,16 @@ func (c *conn) skipEmptyLines() {
 	}
 }
 
-// readMore reads once, with the deadline of the part of the request that is missing.
+// readMore reads once. The deadline depends on what is missing: the whole next request, the rest of
+// its head, or the rest of its body.
 func (c *conn) readMore(h head, f form) error {
 	o := &c.server.opts
-	unread := len(c.readBuf) - c.pos
+	unanswered := len(c.readBuf) - c.pos
 	if c.pos > 0 {
 		c.readBuf, c.pos = append(c.readBuf[:0], c.readBuf[c.pos:]...), 0
 	}
 	switch {
-	case unread == 0:
+	case unanswered == 0:
 		if cap(c.readBuf) > maxKept {
 			c.readBuf = make([]byte, 0, bufferSize)
 		}
@@ -142,13 +143,13 @@ func (c *conn) readMore(h head, f form) error {
 	default:
 		c.setReadDeadline(c.requestStart.Add(o.Read))
 	}
-	if len(c.readBuf) == cap(c.readBuf) { // grow with the bytes read, not to the announced length
+	if len(c.readBuf) == cap(c.readBuf) { // double it, rather than trust Content-Length
 		c.readBuf = append(make([]byte, 0, max(bufferSize, min(2*cap(c.readBuf), max(h.headSize+h.bodySize, maxHead)))), c.readBuf...)
 	}
 	n, err := c.Read(c.readBuf[len(c.readBuf):cap(c.readBuf)])
 	c.readBuf = c.readBuf[:len(c.readBuf)+n]
 	c.lastRead = time.Now()
-	if unread == 0 {
+	if unanswered == 0 {
 		c.requestStart = c.lastRead
 	}
 	if n > 0 {

@@ -10,8 +10,8 @@ import (
 // maxRetryTicks is the longest pause between two tries, in ticks.
 const maxRetryTicks = 4
 
-// Retries says when to repeat what failed, each name by itself: after 1, 2, 4 and then every 4
-// ticks. The zero value has none.
+// Retries says when to repeat work that failed. Each piece of work has a name, and pauses of its
+// own: 1, 2, 4, and then always 4 ticks. The zero value is empty.
 type Retries[T cmp.Ordered] struct {
 	count atomic.Int64 // len(names), for Done
 
@@ -21,8 +21,8 @@ type Retries[T cmp.Ordered] struct {
 
 // retry is the state of one name.
 type retry struct {
-	pause uint8 // ticks between the last two tries
-	wait  uint8 // ticks until the next one, 0 while it runs
+	pause uint8 // ticks from the last failed try to the next one
+	wait  uint8 // ticks that are left until the next one, 0 while it runs
 }
 
 // Failed reports that the work for names has failed.

@@ -14,7 +14,8 @@ import (
 	"switchboard/registry"
 )
 
-// Recorder schedules checks of users and channels. [events.Recorder] implements it.
+// Recorder schedules checks of users and channels. A check makes an event if the user or channel
+// differs from what was last reported. [events.Recorder] implements it.
 type Recorder interface {
 	UsersChanged(ctx context.Context, users ...string) []error
 	ChannelsChanged(ctx context.Context, channels ...string) []error
@@ -28,13 +29,14 @@ type Registry interface {
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
+	// RebindChannels adds all channels to the list of channels if list is true, see registry.Redis.
 	RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 }
 
 // Wrapper calls a registry and then the recorder. A call fails if the recorder fails; repeating the
-// call repeats both. Only [events.ErrFull] is logged instead of returned: a full due list is no
-// reason to reject clients.
+// call repeats both. Only [events.ErrFull] is logged instead of returned: that there is no room for
+// another check on the due list is no reason to reject clients.
 type Wrapper struct {
 	registry Registry
 	recorder Recorder

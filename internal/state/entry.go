@@ -12,35 +12,38 @@ import (
 const EntryMark = '~'
 
 // Entry is a message of a channel, as the log holds it: EntryMark and the JSON of the Entry. It may
-// change the state, have the data of a message and its author, or both. A Map applies the fields in
-// this order: Cleared, Gone, Del, Set, Until, Away, Back, Own.
+// change the state, have the data of a message and its author, or both. A [Map] applies the changes
+// in this order: Cleared, Gone, Del, Set, Until, Away, Back, Own.
 //
 // Later versions may add members. A broker that does not know a member ignores it, and delivers the
 // rest.
 type Entry struct {
-	// Erased is the time at which the message was erased, Unix ms, or 0. Only its changes of fields
-	// are left: a state is the fold of its log. It is the first member of the text, see IsErased.
+	// Erased is the time at which this message was erased, Unix ms, or 0. Its changes of fields are
+	// left, because the state is computed from the log. It is the first member of the JSON, see
+	// IsErased.
 	Erased int64 `json:"erased,omitempty"`
 
 	Cleared bool                       `json:"cleared,omitempty"` // all fields were removed
 	Gone    map[string]string          `json:"gone,omitempty"`    // fields that ended, with Expired or Left
 	Del     []string                   `json:"del,omitempty"`     // fields that were removed
 	Set     map[string]json.RawMessage `json:"set,omitempty"`     // new values; their Until is 0, unless it is given below
-	Until   map[string]int64           `json:"until,omitempty"`   // new ends, 0 for none
-	Away    map[string]int64           `json:"away,omitempty"`    // fields whose owners have left, with their Until
+	Until   map[string]int64           `json:"until,omitempty"`   // new times at which fields end, Unix ms; 0 for never
+	Away    map[string]int64           `json:"away,omitempty"`    // fields whose owners have left, with their new Until
 	Back    []string                   `json:"back,omitempty"`    // fields of which an owner is back
 	// Own lists the owners of each field whose owners have changed. Clients do not receive it.
 	Own map[string][]string `json:"own,omitempty"`
 
-	// By is the author that readers may see: the id of the client that published the message, or its
-	// alias. It is "" for the backend, and for a client without an alias.
+	// By is the author that readers may see: the id of the client that published the message or, in a
+	// channel that shows aliases (Update.ByField), its alias. It is "" for the backend, and for a
+	// client without an alias in such a channel.
 	By string `json:"by,omitempty"`
 	// From is the id of the client that published the message, if By is not that id. Only the backend
 	// sees it.
 	From string `json:"from,omitempty"`
-	// Exclude is the id of the client that does not receive Data.
+	// Exclude is the id of the client that does not receive Data, or "".
 	Exclude string `json:"exclude,omitempty"`
-	// Erase is the id of a message that was erased, or 0. An entry that has it has no other member.
+	// Erase is the id of an earlier message, or 0. The entry reports to readers that this message was
+	// erased, and has no other member.
 	Erase int64           `json:"erase,omitempty"`
 	Data  json.RawMessage `json:"data,omitempty"` // the data of the message
 }
@@ -54,7 +57,7 @@ const (
 // IsEntry reports whether the data of a message is an Entry.
 func IsEntry(data []byte) bool { return len(data) > 0 && data[0] == EntryMark }
 
-// erasedStart is how the text of an entry begins that has Erased.
+// erasedStart is the beginning of each encoded entry that has Erased.
 const erasedStart = string(EntryMark) + `{"erased":`
 
 // IsErased reports whether the data of a message is an Entry that has Erased.
@@ -73,7 +76,7 @@ func (e *Entry) ErasedAt(ms int64) *Entry {
 	return &left
 }
 
-// WithoutData returns what the client Exclude receives of the entry.
+// WithoutData returns the entry without Data, which is what the client Exclude receives.
 func (e *Entry) WithoutData() *Entry {
 	left := *e
 	left.Data = nil
@@ -108,18 +111,18 @@ func DecodeEntry(data []byte) (*Entry, error) {
 	if e := new(Entry); scanEntry(e, data[1:]) {
 		return e, nil
 	}
-	e := new(Entry) // the other one may be decoded in part
+	e := new(Entry) // scanEntry may have decoded a part into the first one
 	if err := json.Unmarshal(data[1:], e); err != nil {
 		return nil, fmt.Errorf("malformed entry: %w", err)
 	}
 	return e, nil
 }
 
-// isEmpty reports whether the entry changes nothing.
+// isEmpty reports whether the entry has neither changes nor data.
 func (e *Entry) isEmpty() bool { return !e.HasChanges() && e.Data == nil }
 
-// setGone records the end of a field. No other part of the entry names the field any more, because
-// readers apply Gone first.
+// setGone records the end of a field. It removes the field from the parts that set or change it,
+// because readers apply Gone first.
 func (e *Entry) setGone(name, reason string) {
 	if e.Gone == nil {
 		e.Gone = make(map[string]string)

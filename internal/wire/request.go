@@ -48,8 +48,8 @@ type Request struct {
 	User     string          `json:"user,omitempty"`
 	Secret   string          `json:"secret,omitempty"`
 	Ack      string          `json:"ack,omitempty"`
-	Instance string          `json:"instance,omitempty"`
-	Attempt  int64           `json:"attempt,omitempty"`
+	Instance string          `json:"instance,omitempty"` // connect: the run of the client's program
+	Attempt  int64           `json:"attempt,omitempty"`  // connect: grows with each one of an Instance
 	Channel  string          `json:"channel,omitempty"`
 	After    *int64          `json:"after,omitempty"`
 	ID       int64           `json:"id,omitempty"`
@@ -59,11 +59,11 @@ type Request struct {
 	Info     json.RawMessage `json:"info,omitempty"`
 	Data     json.RawMessage `json:"data,omitempty"`
 	Method   string          `json:"method,omitempty"` // request: which method of the broker answers
-	// AckOf is the id of the client that an ack is meant for. A connection of another client ignores
-	// the ack, because the two queues have different message ids. The id was the client's position
-	// on an earlier connection. If it is above all ids of the queue, the store has lost the last
-	// messages, and the client has received all that are left. Empty means any client, and an id
-	// of this queue.
+	// AckOf is the client id of an earlier connection, if an ack has the position in the client queue
+	// that was reached there. A connection with another client id ignores the ack, because its queue
+	// has other message ids. If ID is above all ids of the queue, the store has lost the last
+	// messages, and the client has received all that are left. If AckOf is empty, the ack is for this
+	// connection, and ID must be an id of its queue.
 	AckOf string `json:"-"`
 
 	// The parts that concern the state of channels are nil for most requests.

@@ -75,7 +75,7 @@ test("many messages are acknowledged together", async () => {
   assert.equal(acks.at(-1), 200);
 });
 
-test("a lost acknowledgement is repeated, and the message is not", async () => {
+test("a lost acknowledgement is sent again, and the message is not handled again", async () => {
   const { sb, socket } = await connected();
   const seen: unknown[] = [];
   sb.inbox.on("message", (data) => seen.push(data));
@@ -117,8 +117,8 @@ test("a gap is reported once, and acknowledged", async () => {
   assert.deepEqual(gaps, [{ after: 0, id: 7 }]);
 });
 
-test("with ack auto, a message is acknowledged after its handlers, also if one fails, and not before", async () => {
-  const { sb, socket, errors } = await dialledAuto();
+test("with ack auto, a message is acknowledged when all its handlers have ended, even if one has failed", async () => {
+  const { sb, socket, errors } = await connectedAuto();
   const release: (() => void)[] = [];
   const seen: unknown[] = [];
   sb.inbox.on("message", (data) => {
@@ -128,7 +128,7 @@ test("with ack auto, a message is acknowledged after its handlers, also if one f
   sb.inbox.on("message", () => {
     throw new Error("no");
   });
-  socket.receive(message(1), message(2)); // the page may end now: both are unacknowledged
+  socket.receive(message(1), message(2)); // if the page closed now, both would come again
   await settle();
   tick(1000);
   assert.deepEqual([seen, socket.types], [[1], ""]);
@@ -144,14 +144,14 @@ test("with ack auto, a message is acknowledged after its handlers, also if one f
   assert.deepEqual([seen, next.sent.filter((m) => m.type === "ack").at(-1)?.id], [[1, 2], 2]);
 });
 
-/** Returns a client with `ack: "auto"`, after which the broker must not acknowledge by itself. */
-async function dialledAuto() {
+/** Returns a connected client with `ack: "auto"`. The client acknowledges, not the broker: connect has no `ack`. */
+async function connectedAuto() {
   const client = await dialled({ ack: "auto", pingAfter: 1e9 });
   assert.equal(FakeSocket.last.connect().ack, undefined);
   return { ...client, socket: FakeSocket.last };
 }
 
-test("a final end of the connection after messages", async () => {
+test("a closing without reconnect, after messages, ends the client without an error", async () => {
   const { sb, socket, errors } = await connected({ client: "phone" });
   sb.inbox.on("message", () => {});
   socket.receive(message(1));

@@ -16,11 +16,12 @@ const limits: Limits = {
   waiting_bytes: 128 << 10,
 };
 
-/** The broker's buckets: a rate, and a burst of four seconds. */
+/** A broker with token buckets: each has a rate, and a burst of four seconds. */
 class Broker {
   readonly received: Outgoing[] = [];
   refused = 0;
-  private readonly full = new Map<string, number>();
+  /** When each bucket is full again. */
+  private readonly fullAt = new Map<string, number>();
 
   constructor(
     private readonly socket: FakeSocket,
@@ -29,9 +30,9 @@ class Broker {
 
   private take(name: "message_rate" | "byte_rate" | "request_rate", n: number): boolean {
     const interval = 1000 / this.limits[name]!;
-    const full = Math.max(this.full.get(name) ?? 0, Date.now());
-    if (full + interval - Date.now() > 4000) return false;
-    this.full.set(name, full + n * interval);
+    const fullAt = Math.max(this.fullAt.get(name) ?? 0, Date.now());
+    if (fullAt + interval - Date.now() > 4000) return false;
+    this.fullAt.set(name, fullAt + n * interval);
     return true;
   }
 
@@ -54,10 +55,7 @@ class Broker {
     }
   }
 
-  /**
-   * Answers until nothing comes any more for some seconds. Returns after how many ms the last
-   * message came.
-   */
+  /** Answers until no message came for 5 s. Returns when the last one came, in ms from the start. */
   async serve(): Promise<number> {
     const began = Date.now();
     let last = began;
@@ -89,7 +87,7 @@ test("6,000 publishes at once stay within the rates, in order", async () => {
   await sb.close();
 });
 
-test("each change of a field counts, and each read", async () => {
+test("each changed field counts as a message, and a read as ten", async () => {
   const { sb, socket } = await connected({}, { limits });
   const broker = new Broker(socket, limits);
   const c = sb.channel("c", { subscribe: false });
@@ -101,7 +99,7 @@ test("each change of a field counts, and each read", async () => {
   await sb.close();
 });
 
-test("bytes count", async () => {
+test("publishes wait for the byte rate", async () => {
   const { sb, socket } = await connected({}, { limits: { ...limits, byte_rate: 100_000 } });
   const broker = new Broker(socket, { ...limits, byte_rate: 100_000 });
   const c = sb.channel("c", { subscribe: false });
@@ -155,7 +153,7 @@ test("a message over the limit is refused at the call", async () => {
   }
 });
 
-test("a message that is too large for the broker is refused by it before the limit is known", async () => {
+test("before the limit is known, the broker refuses a message that is too large", async () => {
   const { sb } = await dialled();
   const c = sb.channel("c", { subscribe: false });
   const large = assert.rejects(c.publish("x".repeat(70_000)), { code: "too_large" });
@@ -164,7 +162,7 @@ test("a message that is too large for the broker is refused by it before the lim
   await large;
 });
 
-test("the ref comes first, where the broker finds it in a message that is too large", async () => {
+test("the ref is the first member: the broker reads no more of a message that is too large", async () => {
   const { sb, socket } = await connected();
   const texts: string[] = [];
   socket.send = (text: string) => void texts.push(text);
@@ -186,11 +184,11 @@ test("at most 10,000 calls and 16 MiB wait", async () => {
   void c.publish("small").catch(() => {});
   tick(30_000);
   await Promise.all(first);
-  void c.publish(large.repeat(20)).catch(() => {}); // one alone may be larger
+  void c.publish(large.repeat(20)).catch(() => {}); // a single waiting call may be larger
   await sb.close();
 });
 
-test("a channel above the limit is refused, and another one may take its place", async () => {
+test("a subscribe above the limit of channels is not repeated, and a later call asks again", async () => {
   const { sb, socket } = await connected();
   const c = sb.channel("c", { subscribe: false });
   const refused = assert.rejects(c.subscribe(), { code: "rate_limited", retryable: false });
@@ -205,7 +203,7 @@ test("a channel above the limit is refused, and another one may take its place",
   await again;
 });
 
-test("a refusal that names a delay is repeated after it", async () => {
+test("a subscribe that is refused with after_ms is repeated after that time", async () => {
   const { sb, socket } = await connected({ pingAfter: 1e9 });
   const subscribed = sb.channel("c").subscribe();
   await settle();

@@ -4,5 +4,5 @@ package screen
 
 import "os"
 
-// enableSequences does nothing: terminals understand the sequences for colours.
+// enableSequences does nothing: terminals understand the escape sequences for colours.
 func enableSequences(*os.File) {}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableSequences makes an older console of Windows understand the sequences for colours.
+// enableSequences makes an older console of Windows understand the escape sequences for colours.
 func enableSequences(f *os.File) {
 	console := windows.Handle(f.Fd())
 	var mode uint32

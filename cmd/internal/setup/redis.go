@@ -30,15 +30,16 @@ const (
 // Redis is the connection of a command to Redis.
 type Redis struct {
 	Pipe  *redispipe.Pipe
-	Watch *redisurl.Watch
+	Watch *redisurl.Watch // detects restarts and failovers of Redis
 
 	client redis.UniversalClient
 	where  string // the URL without its secrets
 	log    zerolog.Logger
 }
 
-// OpenRedis prepares connections, but does not connect: an error concerns the URL or the files. r
-// receives the metrics of round trips. Each new connection reads the certificate files again.
+// OpenRedis prepares connections, but does not connect: an error concerns the URL, the certificate
+// files or the metrics of round trips, which it registers at r. Each new connection reads the
+// certificate files again.
 func OpenRedis(url string, files configs.RedisTLS, r prometheus.Registerer, log zerolog.Logger) (*Redis, error) {
 	config, err := files.ClientConfig(log)
 	if err != nil {
@@ -63,8 +64,8 @@ func (r *Redis) Close() error { return r.client.Close() }
 // Ping returns nil if Redis answers.
 func (r *Redis) Ping(ctx context.Context) error { return r.client.Ping(ctx).Err() }
 
-// Check connects and checks once that this Redis is suitable. It returns redisurl.ErrEvicts if
-// Redis may evict keys.
+// Check connects, and checks once that Redis does not evict keys. It returns redisurl.ErrEvicts if
+// Redis may evict some.
 func (r *Redis) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -104,7 +105,7 @@ func (r *Redis) AwaitCheck(ctx context.Context) error {
 	}
 }
 
-// Memory returns the memory of all masters.
+// Memory returns the used memory, and its limit, of all Redis masters.
 func (r *Redis) Memory(ctx context.Context) ([]health.Memory, error) {
 	list, err := redisurl.ReadMemory(ctx, r.client)
 	memory := make([]health.Memory, len(list))
@@ -118,7 +119,7 @@ func (r *Redis) Memory(ctx context.Context) ([]health.Memory, error) {
 func redisMetrics(r prometheus.Registerer) (func(time.Duration, int, error), error) {
 	seconds := prometheus.NewHistogram(latency.Histogram("switchboard_redis_seconds", "Duration of round trips to Redis.", 0.0001, 10))
 	commands := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "switchboard_redis_commands_total", Help: "Commands sent; divided by the round trips it is the size of a pipeline.",
+		Name: "switchboard_redis_commands_total", Help: "Commands sent. Divided by the number of round trips, it is the mean size of a pipeline.",
 	})
 	failures := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "switchboard_redis_errors_total", Help: "Round trips that Redis did not answer.",
