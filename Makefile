@@ -57,7 +57,7 @@ bench-failures: ## counts what Redis does after the kill, the start and the end 
 	$(GO) test ./bench/failures -run TestPage -update
 
 load: ## measures a broker that it starts: connections, fan-out, memory and CPU
-	$(GO) run ./bench
+	$(GO) run ./bench/suite --only load --system '^(floor|switchboard memory)$$' --rounds 1
 
 faults: ## the fault ledger, some 16 minutes: what happens to messages during faults; writes docs/faults.md
 	$(GO) run ./internal/faults

@@ -62,7 +62,6 @@ var mayImport = map[string][]string{
 	"client":                {"internal/state", "internal/wire"},
 	"client/hold":           {"client"},
 	"client/scene":          {"client"},
-	"bench":                 {"client", "internal/freeport", "internal/procgroup", "internal/wire", "bench/*"},
 	"bench/million":         {"bench/*", "internal/redistest"},
 	"bench/failures":        {"bench/*", "internal/leader", "internal/redispipe", "internal/redistest", "internal/slots", "broker", "broker/extension", "kit/*", "queue", "registry"},
 	"bench/swarm":           {"internal/wire", "broker/dialect/*"},

@@ -38,6 +38,8 @@ var (
 	generatorPerDelivery = metric{id: "generator_us_per_delivery", name: "load generator", unit: micros, neutral: true}
 	generatorPerPush     = metric{id: "generator_us_per_push", name: "load generator", unit: micros, neutral: true}
 	latency              = metric{id: "latency_us", name: "latency", unit: micros}
+	perPushNeutral       = metric{id: "cpu_us_per_push", name: "CPU per push", unit: micros, neutral: true}
+	perRead              = metric{id: "deliveries_per_read", name: "messages per read", unit: plain, neutral: true}
 	pushRate             = metric{id: "rate_per_s", name: "rate, pushes per second", unit: plain, neutral: true}
 )
 
@@ -195,6 +197,22 @@ var catalog = []scenario{
 			{id: "rss_bytes_per_conn", name: "RSS per connection", unit: kilo},
 			{id: "redis_bytes_per_conn", name: "Redis per connection", unit: kilo},
 		},
+	},
+	{
+		id: "load", title: "Connections, and pushes one at a time",
+		text: "The heap and the stacks are read after a garbage collection. Each push starts after all subscribers have received the one before.",
+		metrics: []metric{
+			{id: "cpu_us_per_connect", name: "CPU per connect", unit: micros, neutral: true},
+			{id: "rss_bytes_per_conn", name: "RSS per connection", unit: kilo, neutral: true},
+			{id: "heap_bytes_per_conn", name: "heap", unit: kilo, neutral: true},
+			{id: "stack_bytes_per_conn", name: "stacks", unit: kilo, neutral: true},
+			perDelivery, perPushNeutral, redisPerPush, perRead, generatorPerDelivery,
+		},
+	},
+	{
+		id: "load-loop", title: "Pushes in a closed loop",
+		text:    "At most 256 messages are in flight. The broker may coalesce several messages into one write.",
+		metrics: []metric{perDelivery, deliveries, perPushNeutral, redisPerPush, perRead, generatorPerDelivery},
 	},
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 
 	"switchboard/bench/system"
@@ -22,8 +21,8 @@ type contender struct {
 // floorCommand as the first argument makes this program the floor's writer process.
 const floorCommand = "floor-writer"
 
-// contenders returns all contenders by name.
-func contenders(broker string) map[string]contender {
+// contenders returns all contenders by name. Peers that must be built are built in dir.
+func contenders(broker, dir string) map[string]contender {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
@@ -31,12 +30,15 @@ func contenders(broker string) map[string]contender {
 	all := map[string]contender{}
 	for _, c := range []contender{
 		{name: "floor", system: &system.Floor{Command: []string{self, floorCommand}, Channel: channelName(0)}, transport: "tcp"},
+		{name: "floor ws", system: &system.Floor{Command: []string{self, floorCommand}, Channel: channelName(0)}, transport: "ws"},
 		{name: "switchboard tcp", system: &system.Switchboard{Program: broker}, transport: "tcp", redis: true},
 		{name: "switchboard ws", system: &system.Switchboard{Program: broker}, transport: "ws", redis: true},
 		{name: "switchboard http", system: &system.Switchboard{Program: broker}, transport: "http", redis: true},
 		{name: "switchboard sse", system: &system.Switchboard{Program: broker}, transport: "sse", redis: true},
 		{name: "switchboard tcp queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp", redis: true},
 		{name: "switchboard memory", system: &system.Switchboard{Program: broker}, transport: "tcp"},
+		{name: "switchboard memory ws", system: &system.Switchboard{Program: broker}, transport: "ws"},
+		{name: "switchboard memory http", system: &system.Switchboard{Program: broker}, transport: "http"},
 		{name: "switchboard memory queue", system: &system.Switchboard{Program: broker, Queue: true}, transport: "tcp"},
 		{name: "switchboard tcp users", system: &system.Users{Switchboard: system.Switchboard{Program: broker}}, transport: "tcp", redis: true},
 		{name: "switchboard tcp webhooks", system: &system.Users{Switchboard: system.Switchboard{Program: broker}, Webhooks: true}, transport: "tcp", redis: true},
@@ -48,11 +50,11 @@ func contenders(broker string) map[string]contender {
 		{name: "nchan", system: &system.Nchan{}},
 		{name: "mosquitto", system: &system.Mosquitto{QoS: 1}},
 		{name: "mosquitto qos 0", system: &system.Mosquitto{}},
-		{name: "centrifuge", system: &system.Centrifuge{Dir: filepath.Dir(broker)}, redis: true},
-		{name: "centrifuge memory", system: &system.Centrifuge{Dir: filepath.Dir(broker), Memory: true}},
-		{name: "centrifuge map", system: &system.Centrifuge{Dir: filepath.Dir(broker), Map: true}, redis: true, state: true},
-		{name: "centrifuge map guarded", system: &system.Centrifuge{Dir: filepath.Dir(broker), Map: true, Guarded: true}, redis: true, state: true},
-		{name: "centrifuge memory map", system: &system.Centrifuge{Dir: filepath.Dir(broker), Map: true, Memory: true}, state: true},
+		{name: "centrifuge", system: &system.Centrifuge{Dir: dir}, redis: true},
+		{name: "centrifuge memory", system: &system.Centrifuge{Dir: dir, Memory: true}},
+		{name: "centrifuge map", system: &system.Centrifuge{Dir: dir, Map: true}, redis: true, state: true},
+		{name: "centrifuge map guarded", system: &system.Centrifuge{Dir: dir, Map: true, Guarded: true}, redis: true, state: true},
+		{name: "centrifuge memory map", system: &system.Centrifuge{Dir: dir, Map: true, Memory: true}, state: true},
 		{name: "socket.io", system: &system.SocketIO{}, redis: true},
 	} {
 		all[c.name] = c
@@ -64,10 +66,18 @@ func contenders(broker string) map[string]contender {
 // same name.
 func channelName(i int) string { return fmt.Sprint("bench-", i) }
 
-// matchingScenarios returns the scenarios whose id matches pattern, or all if pattern is nil.
+// isFloor reports whether the contender only calls write(2). It has one channel, and its memory is
+// not measured.
+func (c contender) isFloor() bool {
+	_, ok := c.system.(*system.Floor)
+	return ok
+}
+
+// matchingScenarios returns the scenarios whose id matches pattern, or those of the report if
+// pattern is nil.
 func matchingScenarios(pattern *regexp.Regexp) (some []scenario) {
 	for _, sc := range scenarios {
-		if pattern == nil || pattern.MatchString(sc.id) || sc.idleID != "" && pattern.MatchString(sc.idleID) {
+		if pattern == nil && !sc.onDemand || pattern != nil && (pattern.MatchString(sc.id) || sc.idleID != "" && pattern.MatchString(sc.idleID)) {
 			some = append(some, sc)
 		}
 	}

@@ -4,6 +4,8 @@
 //	go run ./bench/suite                    some 45 minutes; writes the report into bench
 //	go run ./bench/suite --quick            under five minutes; prints the table
 //	go run ./bench/suite --only 'herd|idle' only these scenarios
+//	go run ./bench/suite --only load --system 'floor|memory' --connections 5000
+//	go run ./bench/suite --only load --url-http 127.0.0.1:8080 --url-tcp 127.0.0.1:8081 --pid 4711
 //
 // The scenarios are a table in scenarios.go. Each measurement starts the server anew, with its own
 // Redis if it uses one, connects the subscribers (bench/swarm), pushes, and stops the server. CPU
@@ -21,6 +23,12 @@
 // before the measurement, and publishers change one of them. The payload is the same as that of a
 // message, so the two can be compared in one round. "floor redis" writes the fields to Redis
 // without a server. In the scenario "cursors" the subscribers themselves send values.
+//
+// The scenarios "load" and "load-loop" are not part of the report. They measure one broker, in
+// memory or with Redis and over each transport, or a running one ("switchboard external"): the CPU
+// and the memory of a connection, and the CPU of a push and of a delivery. Memory is the growth of
+// the broker's resident set after it has stopped changing. It does not include the kernel's socket
+// memory.
 //
 // The peers are nchan and mosquitto from the distribution, and two small servers in bench/peers:
 // one on the centrifuge library, in a separate Go module, and one on socket.io. Missing programs

@@ -68,7 +68,7 @@ func (p *publishers) oneAtATime(ctx context.Context) (pushes int64, err error) {
 		}
 		return nil
 	})
-	start, perPush := t.received(), int64(t.size.connections)
+	start, perPush := t.received(), int64(t.swarm.Subscribers(0))
 	for end := time.Now().Add(t.size.time); pushes < int64(t.size.pushes) && (pushes == 0 || time.Now().Before(end)); {
 		tokens <- struct{}{}
 		pushes++

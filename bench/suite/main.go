@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -33,50 +31,6 @@ func raiseGOMAXPROCS() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2 * runtime.NumCPU())
 	}
-}
-
-// options are the flags.
-type options struct {
-	quick, json bool
-	only        *regexp.Regexp
-	rounds      int
-	out         string
-}
-
-func parseOptions(args []string, stderr io.Writer) (o options, err error) {
-	f := pflag.NewFlagSet("suite", pflag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.SortFlags = false
-	only := ""
-	f.BoolVar(&o.quick, "quick", false, "fewer and smaller measurements, under five minutes; prints the table, and writes files only with --out")
-	f.StringVar(&only, "only", "", "regular expression: run only scenarios with matching ids")
-	f.IntVar(&o.rounds, "rounds", 0, "number of rounds; 0 means 4, or 2 with --quick")
-	f.StringVar(&o.out, "out", "", "directory of the report; default bench")
-	f.BoolVar(&o.json, "json", false, "print the results as JSON and write no report")
-	if err := f.Parse(args); err != nil {
-		return o, err
-	}
-	if f.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	}
-	if only != "" {
-		if o.only, err = regexp.Compile(only); err != nil {
-			return o, fmt.Errorf("--only: %w", err)
-		}
-	}
-	if len(matchingScenarios(o.only)) == 0 {
-		return o, fmt.Errorf("--only: %s matches no scenario", only)
-	}
-	if o.rounds < 0 {
-		return o, fmt.Errorf("--rounds: %d is negative", o.rounds)
-	}
-	if o.rounds == 0 {
-		o.rounds = map[bool]int{false: 4, true: 2}[o.quick]
-	}
-	if !o.quick {
-		o.out = cmp.Or(o.out, "bench")
-	}
-	return o, nil
 }
 
 // command runs the program. It returns 0 if all measurements of our own systems counted, 1 if one
@@ -113,7 +67,8 @@ func runSuite(ctx context.Context, o options, stdout io.Writer, stderr *os.File)
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &suite{scenarios: matchingScenarios(o.only), rounds: o.rounds, quick: o.quick, progress: progress.New(stderr)}
+	s := o.suite()
+	s.progress = progress.New(stderr)
 	if err := s.build(ctx, dir); err != nil {
 		return err
 	}

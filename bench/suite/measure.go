@@ -42,14 +42,23 @@ func (t *trial) measureIdleMemory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	before, err := t.readCounters()
+	if err != nil {
+		return err
+	}
 	if err := t.connect(ctx); err != nil {
 		return err
 	}
-	full, fullStore, err := t.memory(ctx)
-	if err != nil || t.contender.name == "floor" {
+	now, err := t.readCounters()
+	if err != nil {
 		return err
 	}
-	n := float64(t.size.connections)
+	full, fullStore, err := t.memory(ctx)
+	if err != nil || t.contender.isFloor() {
+		return err
+	}
+	n, spent := float64(t.size.connections), now.since(before)
+	t.results = append(t.results, result{t.scenario.idleID, "cpu_us_per_connect", 0, micros(spent.server+spent.redis, int64(n))})
 	t.results = append(t.results, result{t.scenario.idleID, "rss_bytes_per_conn", 0, float64(full-empty) / n})
 	if t.redis != nil {
 		t.results = append(t.results, result{t.scenario.idleID, "redis_bytes_per_conn", 0, (fullStore - emptyStore) / n})
@@ -60,7 +69,7 @@ func (t *trial) measureIdleMemory(ctx context.Context) error {
 // memory waits until the server's memory is steady and returns it, with the memory of its Redis.
 func (t *trial) memory(ctx context.Context) (server int64, store float64, err error) {
 	t.show("waiting until the memory is steady")
-	if t.contender.name == "floor" {
+	if t.contender.isFloor() {
 		return 0, 0, nil
 	}
 	if server, _, err = usage.Settle(ctx, t.resident, t.swarm.Idle); err != nil {
@@ -82,6 +91,7 @@ func (t *trial) recordDeliveries(before counters) error {
 	t.record("cpu_us_per_delivery", micros(spent.server+spent.redis, spent.received))
 	t.record("deliveries_per_s", float64(spent.received)/now.at.Sub(before.at).Seconds())
 	t.record("generator_us_per_delivery", micros(spent.own, spent.received))
+	t.record("deliveries_per_read", float64(spent.received)/float64(max(1, spent.reads)))
 	if t.redis != nil {
 		t.record("redis_us_per_delivery", micros(spent.redis, spent.received))
 	}

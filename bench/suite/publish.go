@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func (w *publisher) push(ctx context.Context, size int, at int64) error {
 		w.next = (w.next + 1) % len(w.channels)
 		n := w.all.t.pushLog.nextNumber(w.index)
 		w.names = append(w.names, channelName(channel))
-		w.data[i] = swarm.AppendPayload(w.data[i][:0], n, at)
+		w.data[i] = swarm.AppendSized(w.data[i][:0], cmp.Or(w.all.t.size.bytes, swarm.PayloadSize), n, at)
 		w.sent = append(w.sent, sentMessage{channel, n})
 	}
 	conn := w.all.conns[w.index]

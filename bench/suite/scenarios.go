@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -9,6 +10,7 @@ import (
 type scenario struct {
 	id           string
 	idleID       string   // id of the scenario whose memory figures are measured with the same connections
+	onDemand     bool     // only measured if --only names it
 	systems      []string // contenders
 	quickSystems []string // systems in a quick run; nil means all
 	xs           []int    // points of a curve, one measurement each
@@ -25,9 +27,26 @@ type size struct {
 	fields int           // fields of each channel, in systems with state
 	batch  int           // pushes per call; 0 means single pushes
 	pushes int           // maximum number of pushes, one at a time
+	bytes  int           // of a payload; 0 means swarm.PayloadSize
 	time   time.Duration // duration of a loop or of idling; no push starts after it
 	window int           // maximum number of messages in flight
 	rate   float64       // pushes per second of an open loop; 0 means half the rate of centrifuge
+}
+
+// override replaces the sizes that are not 0 in o. Where each connection has a channel of its own,
+// the number of channels follows.
+func (s *size) override(o size) {
+	if s.channels == s.connections {
+		s.channels = cmp.Or(o.connections, s.channels)
+	}
+	s.connections, s.channels, s.publishers = cmp.Or(o.connections, s.connections), cmp.Or(o.channels, s.channels), cmp.Or(o.publishers, s.publishers)
+	s.pushes, s.bytes = cmp.Or(o.pushes, s.pushes), cmp.Or(o.bytes, s.bytes)
+}
+
+// loadSystems are the contenders of the scenarios that "make load" runs.
+var loadSystems = []string{
+	"floor", "floor ws", "switchboard tcp", "switchboard ws", "switchboard http",
+	"switchboard memory", "switchboard memory ws", "switchboard memory http",
 }
 
 // scenarios run in this order in each round: latency needs the rates of single-10k.
@@ -175,5 +194,19 @@ var scenarios = []scenario{
 		// Not in a quick run: with fewer connections, their memory is less than the noise of a process.
 		size:    size{connections: 10_000, channels: 1, publishers: 1, fields: 64},
 		measure: filled(measureIdleConnections),
+	},
+	{
+		id: "load", idleID: "load", onDemand: true,
+		systems: loadSystems,
+		size:    size{connections: 10_000, channels: 1, publishers: 1, pushes: 100, time: time.Minute},
+		quick:   size{connections: 2_000, channels: 1, publishers: 1, pushes: 60, time: time.Minute},
+		measure: measureLoad,
+	},
+	{
+		id: "load-loop", onDemand: true,
+		systems: loadSystems[2:],
+		size:    size{connections: 10_000, channels: 1, publishers: 1, time: 4 * time.Second, window: 256},
+		quick:   size{connections: 2_000, channels: 1, publishers: 1, time: 2 * time.Second, window: 256},
+		measure: measureLoadLoop,
 	},
 }

@@ -177,7 +177,7 @@ func measureStateMemory(ctx context.Context, t *trial) error {
 			return 0, 0, err
 		}
 		if heap != nil {
-			server, err = heap.Heap(ctx)
+			server, _, err = heap.Heap(ctx)
 		}
 		if err == nil && t.redis != nil {
 			store, err = t.redis.info(ctx, "memory", "used_memory")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -19,7 +20,11 @@ type suite struct {
 	contenders map[string]contender
 	rounds     int
 	quick      bool
-	stall      time.Duration // a measurement fails after this time without a message. Zero means 10 s
+	broker     string         // path of the program; empty means that it is built
+	load       size           // what is not 0 replaces the size of each scenario
+	systems    *regexp.Regexp // of the contenders to measure; nil means all
+	external   *contender     // the only contender, nil for none
+	stall      time.Duration  // a measurement fails after this time without a message. Zero means 10 s
 	progress   *progress.Line
 
 	unavailable  map[string]string       // reasons by system
@@ -56,6 +61,9 @@ func (s *suite) steps(round int) (all []step) {
 				systems = sc.quickSystems
 			}
 		}
+		if s.external != nil {
+			systems = []string{s.external.name}
+		}
 		if s.quick && sc.quick == (size{}) {
 			continue
 		}
@@ -65,7 +73,7 @@ func (s *suite) steps(round int) (all []step) {
 		for j := range systems {
 			c, ok := s.contenders[systems[(j+round)%len(systems)]]
 			for _, x := range xs {
-				if ok {
+				if ok && (s.systems == nil || s.systems.MatchString(c.name)) {
 					all = append(all, step{sc, c, x})
 				}
 			}
@@ -107,9 +115,17 @@ func (s *suite) step(ctx context.Context, st step, round, steps int) error {
 	if st.scenario.id == "beat" {
 		t.size.connections = st.x
 	}
+	t.size.override(s.load)
+	if st.contender.isFloor() {
+		t.size.channels = 1
+	}
 	t.rate = cmp.Or(t.size.rate, t.rate)
 	t.size.connections = min(t.size.connections, cmp.Or(st.contender.maxConnections, t.size.connections))
 	t.size.channels = min(t.size.channels, t.size.connections)
+	t.size.connections -= t.size.connections % t.size.channels // each channel has as many subscribers
+	if t.size.channels > 1 {
+		t.size.publishers = min(t.size.publishers, t.size.channels) // each channel has one publisher
+	}
 	name := fmt.Sprintf("%s, %s", st.scenario.id, st.contender.name)
 	if st.x != 0 {
 		name = fmt.Sprintf("%s at %d", name, st.x)
@@ -176,8 +192,15 @@ func (s *suite) report() report.Run {
 
 // build builds the broker and creates the contenders.
 func (s *suite) build(ctx context.Context, dir string) error {
-	s.progress.Stage("building the broker")
-	broker, err := system.BuildBroker(ctx, dir)
-	s.contenders = contenders(broker)
+	if s.external != nil {
+		s.contenders = map[string]contender{s.external.name: *s.external}
+		return nil
+	}
+	broker, err := s.broker, error(nil)
+	if broker == "" {
+		s.progress.Stage("building the broker")
+		broker, err = system.BuildBroker(ctx, dir)
+	}
+	s.contenders = contenders(broker, dir)
 	return err
 }

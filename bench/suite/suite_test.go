@@ -57,7 +57,7 @@ func smallSuite(t *testing.T, id string, change func(*size)) *suite {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	all := matchingScenarios(regexp.MustCompile("^" + id + "$"))
+	all := slices.DeleteFunc(slices.Clone(scenarios), func(sc scenario) bool { return sc.id != id })
 	if len(all) != 1 {
 		t.Fatalf("%d scenarios have the id %s", len(all), id)
 	}
@@ -74,7 +74,7 @@ func smallSuite(t *testing.T, id string, change func(*size)) *suite {
 	if id == "beat" {
 		sc.xs = []int{10, 20}
 	}
-	own := contenders(program)
+	own := contenders(program, filepath.Dir(program))
 	sc.systems = slices.DeleteFunc(slices.Clone(sc.systems), func(name string) bool {
 		return !strings.HasPrefix(name, "floor") && !strings.HasPrefix(name, "switchboard")
 	})
@@ -104,6 +104,8 @@ func TestScenarios(t *testing.T) {
 		"cursors":          {"cpu_us_per_value", "redis_us_per_value", "latency_p50_us", "latency_p99_us"},
 		"state-memory":     {"store_bytes_per_field", "state_bytes_per_field"},
 		"state-idle":       {"rss_bytes_per_conn", "redis_bytes_per_conn"},
+		"load":             {"cpu_us_per_delivery", "cpu_us_per_push", "redis_us_per_push", "deliveries_per_read"},
+		"load-loop":        {"cpu_us_per_delivery", "cpu_us_per_push", "redis_us_per_push", "deliveries_per_read"},
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +128,7 @@ func TestScenarios(t *testing.T) {
 						t.Errorf("%s of %s exists: %v, want %v", metric, name, !want, want)
 					}
 				}
-				if sc.idleID != "" && name != "floor" && !hasResult(r, sc.idleID, name, "rss_bytes_per_conn") {
+				if sc.idleID != "" && !s.contenders[name].isFloor() && !hasResult(r, sc.idleID, name, "rss_bytes_per_conn") {
 					t.Errorf("no memory result of %s", name)
 				}
 			}
@@ -245,6 +247,57 @@ func (u *unavailableSystem) Start(context.Context, system.Setup) (system.Running
 	return nil, fmt.Errorf("no such program")
 }
 
+// runSuiteProgram runs the program and returns its results.
+func runSuiteProgram(t *testing.T, args ...string) (r report.Run, code int) {
+	t.Helper()
+	log, err := os.CreateTemp(t.TempDir(), "stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var out bytes.Buffer
+	code = command(append(args, "--json", "--rounds", "1", "--only", "load"), nil, &out, log)
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		stderr, _ := os.ReadFile(log.Name())
+		t.Fatalf("%v: %s\n%s", err, &out, stderr)
+	}
+	return r, code
+}
+
+// TestLoad measures a running broker with sizes of the command line.
+func TestLoad(t *testing.T) {
+	running, err := (&system.Switchboard{Program: program}).Start(t.Context(), system.Setup{Dir: t.TempDir(), Transport: "tcp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := running.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	url, _ := strings.CutSuffix(running.(system.Monitored).MetricsURL(), "/metrics")
+	for _, args := range []string{"-n 50 --channels 3 -p 8", "-n 20 --size 1000 --transport ws"} {
+		r, code := runSuiteProgram(t, append(strings.Fields(args), "-m", "20", "--quick",
+			"--url-http", url, "--url-tcp", running.Addr(), "--pid", fmt.Sprint(running.PIDs()[0]))...)
+		if code != 0 || len(r.Invalid) > 0 {
+			t.Fatalf("%s: exit code %d, %q", args, code, r.Invalid)
+		}
+		for _, id := range []string{"load", "load-loop"} {
+			if !hasResult(r, id, "switchboard external", "cpu_us_per_delivery") {
+				t.Errorf("%s: no result of %s: %v", args, id, r.Results)
+			}
+		}
+	}
+}
+
+// TestNoBroker checks that a run without a working broker fails and gives the reason.
+func TestNoBroker(t *testing.T) {
+	r, code := runSuiteProgram(t, "-n", "1", "--broker", "/bin/false", "--system", "memory$")
+	if code != 1 || len(r.Invalid) != 1 || !strings.Contains(r.Invalid[0], "switchboard memory: not measured") {
+		t.Errorf("exit code %d: %q", code, r.Invalid)
+	}
+}
+
 // TestUnavailable checks that a system that does not start is tried once and reported once.
 func TestUnavailable(t *testing.T) {
 	s := smallSuite(t, "herd", nil)
@@ -299,6 +352,16 @@ func TestOptions(t *testing.T) {
 		{"--only (", "--only"},
 		{"--only nothing-like-this", "matches no scenario"},
 		{"--rounds -1", "is negative"},
+		{"--system (", "--system"},
+		{"--connections -1", "--connections: -1 is not between"},
+		{"--connections 100000000", "--connections: 100000000 is not between"},
+		{"--channels 11 -n 10", "--channels: 11 is not between 1 and 10"},
+		{"--transport udp", `"udp" is none of`},
+		{"--size 5", "--size: 5 is not between"},
+		{"--stall 0s", "--stall: 0s"},
+		{"--pid 1", "a running broker needs"},
+		{"--url-http http://127.0.0.1:1 --pid 1", "a running broker needs"},
+		{"--url-http 127.0.0.1:1 --url-tcp 127.0.0.1:2 --pid 1 --broker x", "--broker starts a broker"},
 		{"--nonsense", "unknown flag"},
 		{"word", "unexpected argument"},
 	} {
@@ -312,11 +375,17 @@ func TestOptions(t *testing.T) {
 		"--quick --out x":        {rounds: 2, quick: true, out: "x"},
 		"--rounds 1 --json":      {rounds: 1, out: "bench", json: true},
 		"--only herd --rounds 9": {rounds: 9, out: "bench"},
+		"--only load -n 50":      {rounds: 4, load: size{connections: 50}},
 	} {
 		o, err := parseOptions(strings.Fields(args), io.Discard)
+		want.stall, want.transport = 10*time.Second, "tcp"
 		if o.only = nil; err != nil || o != want {
 			t.Errorf("%s: got %+v, %v", args, o, err)
 		}
+	}
+	o, err := parseOptions(strings.Fields("--url-http http://127.0.0.1:1/ --transport http --pid 1"), io.Discard)
+	if err != nil || o.external.HTTP != "127.0.0.1:1" || o.out != "" {
+		t.Errorf("%+v, %v", o, err)
 	}
 	if got := matchingScenarios(regexp.MustCompile("^idle$")); len(got) != 1 || got[0].id != "fanout-10k" {
 		t.Errorf("idle belongs to %v", got)
@@ -341,7 +410,7 @@ func TestProcessorTime(t *testing.T) {
 // TestSteps checks that each system of a scenario is a contender, that a quick run measures only
 // its quickSystems, and that the broker in memory is in every scenario that needs only one process.
 func TestSteps(t *testing.T) {
-	all := contenders(program)
+	all := contenders(program, filepath.Dir(program))
 	for _, sc := range scenarios {
 		for _, name := range slices.Concat(sc.systems, sc.quickSystems) {
 			if _, ok := all[name]; !ok || !slices.Contains(sc.systems, name) {

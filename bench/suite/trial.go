@@ -71,7 +71,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 	}
 	setup := system.Setup{
 		Dir: dir, History: true, Clients: t.size.connections, Transport: t.contender.transport, Instances: t.instances(),
-		Cursors: t.scenario.id == "cursors", Heap: t.scenario.id == "state-memory",
+		Cursors: t.scenario.id == "cursors", Heap: t.scenario.id == "state-memory" || t.scenario.id == "load",
 	}
 	if t.redis != nil {
 		setup.Redis = t.redis.server.Addr
@@ -96,7 +96,7 @@ func (t *trial) instances() int {
 func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 	opts := swarm.Options{
 		Addr: t.running.Addr(), Dialect: t.running.Dialect(), Connections: t.size.connections,
-		Client: "bench-", Publishers: t.publishersPerChannel(), Latency: t.recordLatency, Stall: t.stall,
+		Client: "bench-", PayloadSize: t.size.bytes, Publishers: t.publishersPerChannel(), Latency: t.recordLatency, Stall: t.stall,
 	}
 	if spread, ok := t.running.(system.MultiInstance); ok {
 		opts.Addrs = spread.Addrs()
@@ -170,6 +170,7 @@ type counters struct {
 	server, redis time.Duration // CPU
 	own           time.Duration // of this process
 	received      int64
+	reads         int64 // calls of read(2) that returned messages
 }
 
 func (t *trial) readCounters() (s counters, err error) {
@@ -188,7 +189,7 @@ func (t *trial) readCounters() (s counters, err error) {
 	if s.own, err = usage.OwnCPU(); err != nil {
 		return s, err
 	}
-	s.received, _ = t.swarm.Received()
+	s.received, s.reads = t.swarm.Received()
 	s.at = time.Now()
 	return s, nil
 }
@@ -196,7 +197,7 @@ func (t *trial) readCounters() (s counters, err error) {
 // since returns the difference between two readings.
 func (s counters) since(before counters) counters {
 	s.server, s.redis, s.received = s.server-before.server, s.redis-before.redis, s.received-before.received
-	s.own -= before.own
+	s.own, s.reads = s.own-before.own, s.reads-before.reads
 	return s
 }
 

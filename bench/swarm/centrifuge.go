@@ -159,6 +159,3 @@ func (d *Centrifuge) subscribed(c Connection, s *centrifugeSubscribe) error {
 	}
 	return c.Ready()
 }
-
-// Ping implements [Dialect]. Only the server pings.
-func (*Centrifuge) Ping() []byte { return nil }

@@ -148,16 +148,12 @@ func (s *Swarm) handleFrame(i int, f Frame) error {
 	return fmt.Errorf("a frame has opcode %#x", f.Op)
 }
 
-// deliver passes a message to the checker. Its id is the server's position if all messages have the
-// same payload, and the payload's number otherwise.
-func (s *Swarm) deliver(i int, payload []byte, position int64) {
+// deliver passes the number of a message to the checker.
+func (s *Swarm) deliver(i int, payload []byte) {
 	s.received++
-	id, ok := position, bytes.Equal(payload, s.opts.Payload)
-	if s.opts.Payload == nil {
-		var at int64
-		if id, at, ok = parsePayload(payload); ok && at > 0 && s.opts.Latency != nil {
-			s.opts.Latency(Now() - at)
-		}
+	id, at, ok := parsePayload(payload, s.opts.PayloadSize)
+	if ok && at > 0 && s.opts.Latency != nil {
+		s.opts.Latency(Now() - at)
 	}
 	if !ok {
 		s.checker.fault("%s: a message that was not pushed: %.120q", s.describe(i), payload)

@@ -120,6 +120,6 @@ func findPayload(body []byte) (payload []byte, ok bool) {
 		return nil, false
 	}
 	payload = body[at : at+PayloadSize]
-	_, _, ok = parsePayload(payload)
+	_, _, ok = parsePayload(payload, PayloadSize)
 	return payload, ok
 }

@@ -20,8 +20,6 @@ type Dialect interface {
 	// Handle handles a frame. It calls c.Ready when the subscription is confirmed, c.Deliver for each
 	// message of the channel, and c.Send for answers. body is valid during the call.
 	Handle(c Connection, body []byte) error
-	// Ping returns a request whose answer makes Handle call c.Pong, or nil if there is none.
-	Ping() []byte
 }
 
 // Connection is one connection as seen by its dialect.
@@ -67,7 +65,7 @@ func (c Connection) Deliver(payload []byte, position int64) {
 	if position != 0 {
 		c.conn().position = position
 	}
-	c.s.deliver(c.i, payload, position)
+	c.s.deliver(c.i, payload)
 }
 
 // Unexpected reports a message that must not arrive on this connection. It is a fault.
@@ -75,9 +73,6 @@ func (c Connection) Unexpected(message []byte) {
 	c.s.received++
 	c.s.checker.fault("%s: a message that was not pushed: %.120q", c.s.describe(c.i), message)
 }
-
-// Pong reports an answer to Ping.
-func (c Connection) Pong() { c.s.pongs++ }
 
 // Send writes the bytes unchanged.
 func (c Connection) Send(p []byte) error { return c.s.write(c.conn(), p) }

@@ -94,6 +94,3 @@ func eventData(event []byte) (data []byte, hasID bool) {
 	}
 	return data, hasID
 }
-
-// Ping implements [Dialect]. A client cannot send on an event stream.
-func (d *EventStream) Ping() []byte { return nil }

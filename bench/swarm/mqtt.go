@@ -16,8 +16,6 @@ const (
 	mqttPuback    = 0x40
 	mqttSubscribe = 0x82
 	mqttSuback    = 0x90
-	mqttPingreq   = 0xC0
-	mqttPingresp  = 0xD0
 
 	mqttQoS1 = 0x02 // flag of a publish
 )
@@ -133,9 +131,6 @@ func (d *MQTT) Handle(c Connection, packet []byte) error {
 		return nil
 	case first == mqttSuback && len(body) == 3 && body[2] == d.QoS:
 		return c.Ready()
-	case first == mqttPingresp:
-		c.Pong()
-		return nil
 	}
 	return fmt.Errorf("the server sent %.100x", packet)
 }
@@ -168,6 +163,3 @@ func (d *MQTT) publish(c Connection, first byte, body []byte) error {
 	c.Deliver(rest, 0)
 	return nil
 }
-
-// Ping implements [Dialect].
-func (*MQTT) Ping() []byte { return []byte{mqttPingreq, 0} }

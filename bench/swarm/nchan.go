@@ -19,6 +19,3 @@ func (*Nchan) Handle(c Connection, body []byte) error {
 	c.Deliver(body, 0)
 	return nil
 }
-
-// Ping implements [Dialect]. The protocol has no ping.
-func (*Nchan) Ping() []byte { return nil }

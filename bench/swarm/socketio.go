@@ -50,6 +50,3 @@ func (*SocketIO) Handle(c Connection, body []byte) error {
 	}
 	return fmt.Errorf("the server sent %.200s", body)
 }
-
-// Ping implements [Dialect]. Only the server pings.
-func (*SocketIO) Ping() []byte { return nil }

@@ -26,10 +26,8 @@ type Options struct {
 	Channels    []string // names
 	Client      string   // prefix of the client ids, which end in a number
 
-	// Payload is the payload of every message, as compact JSON. The id of a message is then its
-	// position at the server. Zero means numbered payloads (AppendPayload). The id of a message is
-	// then the number in its payload.
-	Payload []byte
+	PayloadSize int // of all messages, which are those of AppendSized. Zero means PayloadSize
+
 	// Publishers is the number of concurrent publishers of one channel. Publisher p pushes the numbers
 	// n with n % Publishers == p. The messages of one publisher must arrive in order. Zero means 1.
 	Publishers int64
@@ -37,7 +35,7 @@ type Options struct {
 	// measured.
 	Latency func(ns int64)
 	// Receive receives the number of each message instead of the checker, with the subscriber that
-	// received it. It needs numbered payloads. Zero means that the checker checks all messages.
+	// received it. Zero means that the checker checks all messages.
 	Receive    func(subscriber int, n int64)
 	MaxDialing int           // maximum number of connections being opened. Zero means 128
 	Stall      time.Duration // waiting fails after this time without an event. Zero means 10 s
@@ -62,7 +60,6 @@ type Swarm struct {
 
 	dialing  int // connections between socket and ready
 	ready    int
-	pongs    int
 	events   int64 // events handled
 	received int64 // messages
 	reads    int64 // read calls that returned messages
@@ -71,6 +68,7 @@ type Swarm struct {
 // New creates a Swarm. It does not connect before Open.
 func New(opts Options) (*Swarm, error) {
 	opts.MaxDialing = cmp.Or(opts.MaxDialing, 128)
+	opts.PayloadSize = cmp.Or(opts.PayloadSize, PayloadSize)
 	opts.Stall = cmp.Or(opts.Stall, 10*time.Second)
 	s := &Swarm{
 		opts: opts, dialect: opts.Dialect, conns: make([]conn, opts.Connections),
@@ -196,20 +194,7 @@ func (s *Swarm) Subscribers(channel int) int {
 	return n/m + min(1, max(0, n%m-channel))
 }
 
-// PingAll pings every connection and waits for the answers. Everything that the server wrote before
-// has then been read.
-func (s *Swarm) PingAll(ctx context.Context) error {
-	want := s.pongs
-	for i := range s.conns {
-		if err := s.write(&s.conns[i], s.dialect.Ping()); err != nil {
-			return fmt.Errorf("%s: %w", s.describe(i), err)
-		}
-		want++
-	}
-	return s.Until(ctx, "wait for a pong on every connection", func() bool { return s.pongs >= want })
-}
-
-// Verify compares the received ids with pushed, the ids of all pushed messages by channel. The
+// Verify compares the received numbers with pushed, those of all pushed messages by channel. The
 // order in pushed does not matter. It returns the number of faults and descriptions of the first.
 func (s *Swarm) Verify(pushed [][]int64) (wrong int, faults []string) {
 	for ch, ids := range pushed {

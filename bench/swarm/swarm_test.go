@@ -43,7 +43,7 @@ func openSwarm(t *testing.T, opts Options) (*Swarm, error) {
 	if opts.Dialect == nil {
 		opts.Dialect = &Switchboard{}
 	}
-	opts.Connections, opts.Channels, opts.Payload = 1, []string{"news"}, []byte(`{"n":1}`)
+	opts.Connections, opts.Channels = 1, []string{"news"}
 	s, err := New(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +98,9 @@ func TestConnectionErrors(t *testing.T) {
 // payload is a fault.
 func TestReceivedPayload(t *testing.T) {
 	addr := serveOnce(t, func(c net.Conn) {
-		fmt.Fprintf(c, "%s{\"id\":7,\"type\":\"message\",\"data\":{\"n\":1},\"channel\":\"news\"}\n",
-			message(5, `{"n":1}`).Line())
-		fmt.Fprintf(c, "%s", message(9, `{"n":2}`).Line())
+		fmt.Fprintf(c, "%s{\"id\":7,\"type\":\"message\",\"data\":%s,\"channel\":\"news\"}\n",
+			message(5, payload(5)).Line(), payload(7))
+		fmt.Fprintf(c, "%s", message(9, `{"n":9}`).Line())
 		_, _ = c.Read(make([]byte, 1)) // until the client closes
 	})
 	s, err := openSwarm(t, Options{Addr: addr, Dialect: sendOnly("")})
@@ -118,7 +118,7 @@ func TestReceivedPayload(t *testing.T) {
 
 // TestSplit checks a message that arrives in two reads, in each framing.
 func TestSplit(t *testing.T) {
-	frame := message(5, `{"n":1}`)
+	frame := message(5, payload(5))
 	for path, message := range map[string][]byte{"": frame.Line(), "/": frame.WebSocket()} {
 		for _, cut := range []int{1, 20, len(message) - 1} {
 			more := make(chan struct{})

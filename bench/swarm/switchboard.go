@@ -27,7 +27,7 @@ type Switchboard struct {
 
 	messageHeads [][]byte // start of a message by channel
 	changeHead   []byte   // between the id of a change of Field and its value
-	ping, pong   []byte
+	pong         []byte
 }
 
 // dataHead is between the id of a message and its payload.
@@ -92,14 +92,6 @@ func (d *Switchboard) Subscribe(c Connection) error {
 
 // secretOf returns the secret of a client, which is the same after reconnecting.
 func secretOf(client string) string { return "the secret of " + client }
-
-// Ping implements [Dialect].
-func (d *Switchboard) Ping() []byte {
-	if d.ping == nil {
-		d.ping = d.encode(wire.Request{Type: wire.TypePing})
-	}
-	return d.ping
-}
 
 // encode encodes and frames a request. It panics if this fails, which no request of this package
 // causes.
@@ -179,9 +171,6 @@ func (d *Switchboard) event(c Connection, body []byte) error {
 			d.pong = d.encode(wire.Request{Type: wire.TypePong})
 		}
 		return c.Send(d.pong)
-	case wire.TypePong:
-		c.Pong()
-		return nil
 	case wire.TypeMessage:
 		if e.ID != nil && d.Field == "" && e.Channel == d.messageChannel(c) {
 			c.Deliver(e.Data, *e.ID) // a message in another notation
@@ -215,6 +204,3 @@ func (d *SendOnly) Upgrade(Connection) []byte { return nil }
 
 // Subscribe implements [Dialect].
 func (d *SendOnly) Subscribe(c Connection) error { return c.Ready() }
-
-// Ping implements [Dialect].
-func (d *SendOnly) Ping() []byte { return nil }

@@ -71,7 +71,6 @@ func (r *floor) Dialect() swarm.Dialect {
 func (r *floor) Publisher() (Publisher, error) { return floorPublisher{r.in}, nil }
 
 // Stop kills the process, because it does not end by itself before all connections are established.
-// Its report is not read.
 func (r *floor) Stop() error {
 	err := r.in.Close()
 	_ = r.cmd.Process.Kill()

@@ -30,8 +30,9 @@ type StoreOnly interface {
 
 // HeapReader is implemented by a Running that reports its heap.
 type HeapReader interface {
-	// Heap collects garbage and returns the bytes of the heap that are in use.
-	Heap(ctx context.Context) (float64, error)
+	// Heap collects garbage and returns the bytes in use by the heap and by stacks. It needs
+	// Setup.Heap, or returns errors.ErrUnsupported.
+	Heap(ctx context.Context) (heap, stacks float64, err error)
 }
 
 // maxSet is the broker's limit of changes in a push.
@@ -65,45 +66,50 @@ func (p *switchboardPublisher) ReadState(ctx context.Context, channel string) (f
 // has for one collection.
 const collections = 3
 
-// Heap implements [HeapReader]. It needs Setup.Heap.
-func (r *switchboard) Heap(ctx context.Context) (sum float64, err error) {
+// Heap implements [HeapReader].
+func (r *switchboard) Heap(ctx context.Context) (heap, stacks float64, err error) {
 	for _, in := range r.instances {
-		bytes, err := in.heap(ctx)
-		if err != nil {
-			return 0, err
+		if err := in.addHeap(ctx, &heap, &stacks); err != nil {
+			return 0, 0, err
 		}
-		sum += bytes
 	}
-	return sum, nil
+	return heap, stacks, nil
 }
 
-// heap collects garbage through the pprof listener and returns the bytes of the heap in use.
-func (in *instance) heap(ctx context.Context) (float64, error) {
+// addHeap collects garbage through the pprof listener and adds the bytes in use.
+func (in *instance) addHeap(ctx context.Context, heap, stacks *float64) error {
+	if in.pprof == "" {
+		return errors.ErrUnsupported
+	}
 	profiler, err := DialHTTP(in.pprof)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer profiler.Close()
 	for range collections {
 		if _, err := profiler.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	metrics, err := DialHTTP(in.http)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer metrics.Close()
 	text, err := metrics.Get(ctx, "/metrics")
 	if err != nil {
-		return 0, err
+		return err
 	}
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte("go_memstats_heap_alloc_bytes ")); ok {
-			return strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
+	for name, sum := range map[string]*float64{"go_memstats_heap_alloc_bytes": heap, "go_memstats_stack_inuse_bytes": stacks} {
+		_, rest, found := bytes.Cut(text, []byte("\n"+name+" "))
+		line, _, _ := bytes.Cut(rest, []byte("\n"))
+		value, err := strconv.ParseFloat(string(line), 64)
+		if !found || err != nil {
+			return fmt.Errorf("/metrics has no %s (%v)", name, err)
 		}
+		*sum += value
 	}
-	return 0, errors.New("/metrics has no go_memstats_heap_alloc_bytes")
+	return nil
 }
 
 // Fill implements [StatePublisher].
@@ -122,17 +128,17 @@ func (p *centrifugePublisher) ReadState(ctx context.Context, channel string) (fi
 }
 
 // Heap implements [HeapReader].
-func (r *centrifuge) Heap(ctx context.Context) (bytes float64, err error) {
+func (r *centrifuge) Heap(ctx context.Context) (heap, stacks float64, err error) {
 	conn, err := DialHTTP(r.addr)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer conn.Close()
 	answer, err := conn.Post(ctx, "/heap", "", nil)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var m struct{ Heap float64 }
 	err = json.Unmarshal(answer, &m)
-	return m.Heap, err
+	return m.Heap, 0, err
 }

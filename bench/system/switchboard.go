@@ -71,7 +71,8 @@ func (b *Switchboard) Start(ctx context.Context, s Setup) (Running, error) {
 
 // instance is one broker process.
 type instance struct {
-	process   *proc.Process
+	process   *proc.Process // nil if this program has not started it
+	pid       int
 	http, tcp string // host:port
 	pprof     string // host:port; "" for none
 }
@@ -100,6 +101,7 @@ func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (
 	if in.process, err = proc.Start(name, cmd, nil); err != nil {
 		return nil, err
 	}
+	in.pid = in.process.PID()
 	if err := in.awaitReady(ctx); err != nil {
 		in.process.Kill()
 		return nil, fmt.Errorf("the broker at %s is not ready: %w\n%s", in.http, err, in.process.Tail(10))
@@ -139,7 +141,7 @@ type switchboard struct {
 
 func (r *switchboard) PIDs() (pids []int) {
 	for _, in := range r.instances {
-		pids = append(pids, in.process.PID())
+		pids = append(pids, in.pid)
 	}
 	return pids
 }

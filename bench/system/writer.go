@@ -2,7 +2,6 @@ package system
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,26 +9,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"switchboard/bench/usage"
 	"switchboard/broker/dialect"
 	"switchboard/broker/dialect/native"
 )
 
-// FirstID is the floor's first message id. It has as many digits as a broker's ids, so that
+// firstID is the floor's first message id. It has as many digits as a broker's ids, so that
 // messages have the same size.
-const FirstID = 1_000_000_000_000_000
-
-// FloorReport is the result of the writer process.
-type FloorReport struct {
-	Connections int     `json:"connections"`
-	Writes      int64   `json:"writes"`
-	CPUPerWrite float64 `json:"cpu_us_per_write"`
-}
+const firstID = 1_000_000_000_000_000
 
 // FloorWriter runs the writer process. It prints its address and accepts connections. For each line
-// of stdin it writes a message with the line as payload to all connections. At the end of stdin it
-// prints a [FloorReport] as JSON. args are the number of connections, "lines" or "frames", and the
-// name of the channel.
+// of stdin it writes a message with the line as payload to all connections. args are the number of
+// connections, "lines" or "frames", and the name of the channel.
 func FloorWriter(args []string, stdin io.Reader, out io.Writer) error {
 	if len(args) != 3 {
 		return errors.New("the arguments must be connections, framing and channel")
@@ -56,24 +46,14 @@ func FloorWriter(args []string, stdin io.Reader, out io.Writer) error {
 	if args[1] == "frames" {
 		frame = dialect.Prepared.WebSocket
 	}
-	before, err := usage.OwnCPU()
-	if err != nil {
-		return err
-	}
 	messages, rounds := native.New(0), int64(0)
 	lines := bufio.NewScanner(stdin)
 	for ; lines.Scan(); rounds++ {
-		if err := writeAll(sockets, frame(messages.Message(args[2], FirstID+rounds, lines.Bytes()).Prepared)); err != nil {
+		if err := writeAll(sockets, frame(messages.Message(args[2], firstID+rounds, lines.Bytes()).Prepared)); err != nil {
 			return err
 		}
 	}
-	after, err := usage.OwnCPU()
-	if err := errors.Join(err, lines.Err()); err != nil {
-		return err
-	}
-	r := FloorReport{Connections: connections, Writes: rounds * int64(connections)}
-	r.CPUPerWrite = float64((after - before).Microseconds()) / float64(max(1, r.Writes))
-	return json.NewEncoder(out).Encode(r)
+	return lines.Err()
 }
 
 // writeAll writes p to all sockets. This is the work that the floor measures.
