@@ -57,3 +57,37 @@ func (a acquired) release(o *Options) {
 		o.Presence.Release(a.view)
 	}
 }
+
+// needsPages reports whether pages of the state follow the answer to a subscribe with state. They
+// do not follow if the client has the state at its position and receives all messages since then.
+func needsPages(req wire.Request, pos hub.Position) bool {
+	return !req.Held || req.After == nil || !pos.Recovered
+}
+
+// sendPosition answers subscribe with the position of a new subscription.
+func (s *Session) sendPosition(req wire.Request, pos hub.Position) {
+	// The hub's string, so that codecs that keep the name share its memory.
+	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: pos.Channel.Name, ID: &pos.ResumeID}
+	if req.After != nil {
+		answer.Recovered = &pos.Recovered
+	}
+	s.send(answer)
+}
+
+// beginWatch begins to watch the members of a channel in a view that is held. A nil view does
+// nothing.
+func (s *Session) beginWatch(channel string, view *presence.View) {
+	switch {
+	case view == nil:
+	case s.state == closed: // by the write of the missed messages
+		s.m.opts.Presence.Release(view)
+	default:
+		s.startWatch(channel, view.Subscribe(s.shard.loop, s))
+	}
+}
+
+// sendSubscribed answers subscribe with the position that a subscription has reached.
+func (s *Session) sendSubscribed(req wire.Request, sub *hub.Subscription) {
+	id := sub.ResumeID()
+	s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &id})
+}

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"math"
 	"slices"
+	"time"
 
 	"switchboard/internal/wire"
 	"switchboard/registry"
@@ -144,4 +146,49 @@ func (s *Session) rejoin(channel string, resumes bool) error {
 		}
 	})
 	return nil
+}
+
+// adoptBackendSub notes that the client subscribes by itself to a channel to which the backend has
+// subscribed it. It returns true the first time.
+func (s *Session) adoptBackendSub(channel string) bool {
+	b := s.backendSubs()
+	if b == nil || !slices.Contains(b.channels, channel) || slices.Contains(b.adopted, channel) {
+		return false
+	}
+	b.adopted = append(b.adopted, channel)
+	return true
+}
+
+// setIdentity applies a verified identity, at connect and after each refresh. The use of publish
+// rates carries over. lists and since are of a connect, see nextBackendSubs.
+func (s *Session) setIdentity(identity Identity, lists registry.Subscriptions, since int64) {
+	s.expires = 0
+	if s.user() != "" {
+		s.credential.setIssued(identity.Issued)
+	}
+	if !identity.Expires.IsZero() {
+		s.expires = uint32(min(max(1, identity.Expires.Unix()), math.MaxUint32)) // enough until the year 2106
+	}
+	s.shard.checkBy(s, s.shard.nextCheck(s, s.m.currentTick.Load(), time.Now().Unix()))
+	if s.profile() == nil && identity.plain() && lists.Empty() {
+		return // without the allocation below
+	}
+	next := profile{info: identity.Info, grants: identity.Grants}
+	if before := s.profile(); before != nil {
+		next.publishes, next.reading = before.publishes, before.reading
+	}
+	if b := s.backendSubs(); b != nil {
+		lists = b.lists
+	}
+	// Only a call of the backend ends subscriptions here. The lists are those that the session has.
+	next.backend, _ = nextBackendSubs(s.backendSubs(), claimedSubs{identity.Subscribe, identity.Issued}, lists, since)
+	if !next.empty() || s.extra != nil {
+		s.ensureExtra().profile = &next
+		s.dropEmptyProfile()
+	}
+}
+
+// plain returns whether an identity needs no profile.
+func (i *Identity) plain() bool {
+	return i.Info == nil && i.Grants.Empty() && len(i.Subscribe) == 0
 }

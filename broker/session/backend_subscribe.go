@@ -5,65 +5,7 @@ import (
 
 	"switchboard/internal/meter"
 	"switchboard/internal/wire"
-	"switchboard/registry"
 )
-
-// backendSubs are the subscriptions that the backend has made for a client: by the claim
-// `subscribe` of its token, and by calls, which the store has in lists. The client may subscribe to
-// these channels although the access rules do not allow it, so that it can resume them. Only the
-// session's loop uses it.
-type backendSubs struct {
-	claim    claimedSubs
-	lists    registry.Subscriptions
-	channels []string // all of them; replaced and not changed, since permissions refer to it
-	due      []dueSub // those that did not begin yet, in order
-	retry    []dueSub // those that failed; the next tick makes them due
-	adopted  []string // those to which the client has subscribed by itself on this connection
-	left     []leftChannel
-}
-
-// claimedSubs are the channels that a token names, and when it was issued, Unix ms.
-type claimedSubs struct {
-	channels []string
-	issued   int64
-}
-
-// dueSub is a subscription of the backend that begins when the session is idle.
-type dueSub struct {
-	channel string
-	after   *int64 // nil for now
-}
-
-// leftChannel is a channel from which the backend has unsubscribed the client.
-type leftChannel struct {
-	channel string
-	told    bool // the client knows; otherwise it may still resume its subscription
-}
-
-// backendSubs returns the session's subscriptions of the backend, or nil.
-func (s *Session) backendSubs() *backendSubs {
-	if p := s.profile(); p != nil {
-		return p.backend
-	}
-	return nil
-}
-
-// waits returns whether the subscription to a channel did not begin yet.
-func (b *backendSubs) waits(channel string) bool {
-	of := func(d dueSub) bool { return d.channel == channel }
-	return slices.ContainsFunc(b.due, of) || slices.ContainsFunc(b.retry, of)
-}
-
-// adoptBackendSub notes that the client subscribes by itself to a channel to which the backend has
-// subscribed it. It returns true the first time.
-func (s *Session) adoptBackendSub(channel string) bool {
-	b := s.backendSubs()
-	if b == nil || !slices.Contains(b.channels, channel) || slices.Contains(b.adopted, channel) {
-		return false
-	}
-	b.adopted = append(b.adopted, channel)
-	return true
-}
 
 // subscribeDue begins the subscriptions of the backend that are due, when the session is idle: a
 // client that reconnects subscribes by itself with its positions, and these messages come first.

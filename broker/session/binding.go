@@ -6,44 +6,10 @@ import (
 	"slices"
 	"sync"
 
-	"switchboard/broker/work"
+	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
 )
-
-// binding is one client that the store has bound to this server.
-type binding struct {
-	client     string
-	generation int64
-	unsavedAck int64 // acknowledged by the client, perhaps not yet in the store; 0 for none
-}
-
-// binder makes and ends the bindings of this server's clients in the store. The pool's workers use
-// it. unbindLater, retryUnbinds, resolveUnconfirmed and notifySuperseded do not block, so the loops
-// may call them too.
-type binder struct {
-	opts      *Options
-	deadlines *work.Deadlines
-	clients   *localClients
-	locks     clientLocks
-
-	unconfirmed unconfirmedBinds
-	failed      failedUnbinds
-	// uncertainUsers are clients whose users may have changed without a hint.
-	uncertainUsers uncertainUsers
-}
-
-// storeContext returns the context of the store calls of one message. It is shared by calls that
-// begin at about the same time, and its deadline ends it.
-func (b *binder) storeContext() context.Context { return b.deadlines.Context() }
-
-// bindResult is the result of one claim. Its pending is nil if the client was not bound.
-type bindResult struct {
-	bound   queue.Bound
-	pending *pendingBind
-	lists   registry.Subscriptions
-	err     error
-}
 
 // bind binds clients to this server. The caller holds their locks. No two claims are of the same
 // client. issued has when the token of each was issued, see Identity. bind first writes the entries
@@ -196,4 +162,75 @@ func (b *binder) notifySuperseded(client string, bound queue.Bound) {
 	default:
 		b.opts.Notify.Superseded(bound.PrevServer, client, bound.Generation)
 	}
+}
+
+// readLists reads the lists of clients that were bound, if they may have some. It sets the errors
+// of those for which that fails.
+func (b *binder) readLists(ctx context.Context, claims []queue.Claim, out []bindResult) {
+	var list []registry.Subscriber
+	var at []int // the index in out of each entry of list
+	for i := range claims {
+		if c := &claims[i]; out[i].err == nil && out[i].bound.Subscribed {
+			if list == nil { // a store in memory has all clients here
+				list, at = make([]registry.Subscriber, 0, len(claims)-i), make([]int, 0, len(claims)-i)
+			}
+			list, at = append(list, registry.Subscriber{User: c.User, Client: c.Client}), append(at, i)
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	for k, o := range b.opts.Registry.Subscriptions(ctx, list) {
+		out[at[k]].lists, out[at[k]].err = o.Subscriptions, o.Err
+	}
+}
+
+// hold adds the clients, which are those of the claims, to s_c_. In the same round trip it checks
+// whether their tokens were revoked. It returns an error for each claim, or nil if there is none.
+func (b *binder) hold(ctx context.Context, server string, clients []string, claims []queue.Claim, issued []int64) []error {
+	var list []registry.UserBinding // the claims with a token
+	var at []int                    // the index in claims of each entry of list
+	for i := range claims {
+		if c := &claims[i]; c.User != "" && b.opts.Access.Verify != nil {
+			list = append(list, registry.UserBinding{User: c.User, Binding: registry.Binding{Client: c.Client}, Issued: issued[i]})
+			at = append(at, i)
+		}
+	}
+	if len(list) == 0 {
+		if err := b.opts.Registry.HoldClients(ctx, server, clients); err != nil {
+			return slices.Repeat([]error{err}, len(claims))
+		}
+		return nil
+	}
+	checked := b.checkTokens(ctx, list)
+	err := b.opts.Registry.HoldClients(ctx, server, clients)
+	var errs []error
+	for k, refused := range <-checked {
+		if refused != nil && errs == nil {
+			errs = make([]error, len(claims))
+		}
+		if refused != nil {
+			errs[at[k]] = refused
+		}
+	}
+	if err != nil {
+		errs = slices.Repeat([]error{err}, len(claims))
+	}
+	return errs
+}
+
+// checkTokens checks tokens in a goroutine, and sends the errors to checked.
+func (b *binder) checkTokens(ctx context.Context, list []registry.UserBinding) (checked <-chan []error) {
+	c := make(chan []error, 1)
+	go func() { c <- b.opts.Registry.CheckTokens(ctx, list) }()
+	return c
+}
+
+// checkToken returns an error if the client's token was revoked, or if that is not known.
+func (b *binder) checkToken(ctx context.Context, client string, issued int64) error {
+	user := wire.UserOf(client)
+	if user == "" || b.opts.Access.Verify == nil {
+		return nil
+	}
+	return b.opts.Registry.CheckTokens(ctx, []registry.UserBinding{{User: user, Binding: registry.Binding{Client: client}, Issued: issued}})[0]
 }

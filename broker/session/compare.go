@@ -36,6 +36,7 @@ func (m *Manager) compare(ctx context.Context, list []*Session, pace time.Durati
 type sentUpTo struct {
 	s     *Session
 	known queue.ClientKnown
+	id    int64
 	reads bool // the session will read its queue in any case, or has ended
 }
 
@@ -60,26 +61,23 @@ func (m *Manager) compareChunk(ctx context.Context, chunk []*Session) (first err
 	for i := range list {
 		known[i] = list[i].known
 	}
-	for i, o := range m.opts.Queue.ClientHeads(ctx, known) {
-		if o.Err != nil {
-			m.comparisons.Failed(known[i].Client)
-			if first == nil {
-				first = o.Err
-			}
+	heads := m.opts.Queue.ClientHeads(ctx, known)
+	for i, o := range heads {
+		if o.Err == nil {
+			m.comparisons.Done(known[i].Client)
 			continue
 		}
-		m.comparisons.Done(known[i].Client)
-		if o.Value != (queue.ClientHead{ID: known[i].ID, Generation: known[i].Generation}) {
-			list[i].s.compareWith(known[i].ID, o.Value)
+		m.comparisons.Failed(known[i].Client)
+		if list[i].reads = true; first == nil {
+			first = o.Err
+		}
+	}
+	for i := range list {
+		if u := &list[i]; !u.reads {
+			u.s.shard.loop.Post(func() { u.s.inbox.compare(u.s, u.id, heads[i].Value) })
 		}
 	}
 	return first
-}
-
-// compareWith has the session compare its inbox with the end of the queue in the store, on its
-// loop.
-func (s *Session) compareWith(known int64, head queue.ClientHead) {
-	s.shard.loop.Post(func() { s.inbox.compare(s, known, head) })
 }
 
 // eachOnLoop calls f for each element of list, on the loop of its session, and returns when all
@@ -104,38 +102,6 @@ func (m *Manager) eachOnLoop(list []sentUpTo, f func(*sentUpTo)) {
 func (s *Session) noteSent(u *sentUpTo) {
 	s.checkFullWindow()
 	in := &s.inbox
-	u.known = queue.ClientKnown{Client: s.client, ID: in.end(), Generation: s.generation, Empty: len(in.unacked) == 0}
-	u.reads = s.state != open || in.dirty
-}
-
-// end returns the last id of the queue that the session has sent or knows of.
-func (in *inbox) end() int64 { return max(in.sent, in.last) }
-
-// compare reads the queue if the store has another end of it, or another generation. known was the
-// end of the inbox before the store was asked. An inbox that has moved meanwhile has no gap: it may
-// be ahead of the answer. But a store that is behind known has lost messages.
-func (in *inbox) compare(s *Session, known int64, head queue.ClientHead) {
-	if s.state == open && (head.Generation != s.generation || head.ID > in.end() || head.ID < known) {
-		in.markDirty(s)
-	}
-}
-
-// retryComparisons repeats the comparisons that failed, each with pauses of its own.
-func (m *Manager) retryComparisons() {
-	var list []*Session
-	for _, client := range m.comparisons.Tick() {
-		if s := m.clients.get(client); s != nil {
-			list = append(list, s)
-		} else {
-			m.comparisons.Done(client)
-		}
-	}
-	if len(list) == 0 {
-		return
-	}
-	m.opts.Pool.Go(func() {
-		if err := m.compare(m.storeContext(), list, 0); err != nil {
-			m.opts.Logger.Warn().Err(err).Msg("queues of clients not compared; a later tick tries again")
-		}
-	})
+	u.known = queue.ClientKnown{Client: s.client, Empty: len(in.unacked) == 0}
+	u.id, u.reads = in.end(), s.state != open || in.dirty
 }

@@ -3,11 +3,9 @@ package session
 import (
 	"errors"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"switchboard/broker/hook"
-	"switchboard/broker/hub"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -34,38 +32,9 @@ import (
 //  9. Session.handleWaiting handles the messages that came after connect. The first is usually a
 //     subscribe.
 //
-// Steps 1, 7 and 8 are in this file, steps 2 to 6 in connector.go. The functions of Access and
-// assignID are in identity.go, binder.bind in binding.go, prepareChannels in early_subscribe.go,
-// handleWaiting in waiting.go. A job that fails goes to step 6 at once.
-
-// connectJob carries one connect request through the steps above. Except for early and gone, only
-// the goroutine that runs the current step uses it.
-type connectJob struct {
-	session *Session
-	request wire.Request
-
-	early atomic.Pointer[earlySubscribe] // the subscribe that follows connect; see early_subscribe.go
-	gone  atomic.Bool                    // the connection has closed
-
-	identity   Identity         // set in step 2
-	client     string           // the id to bind
-	secret     string           // with which a client without a user can reconnect under its id; else ""
-	secretHash queue.SecretHash // of secret
-
-	revocations int64 // Manager.revocations before step 5
-	rebinds     int64 // Manager.rebinds before step 5
-
-	unlock      func()       // releases the per-client lock, from step 4 until the bind in step 5
-	all         hub.Position // where the client begins in the $all channel; the job holds the channel
-	server      string       // the server's id at the time of the bind
-	*bindResult              // of step 5, shared with the batch; nil before it
-	ready       *hub.Channel // the channel of early, which the job holds until step 9; nil for none
-
-	err error // of all steps; it hides that of bindResult
-}
-
-// errClientGone is the error of a connectJob whose connection has closed. No client receives it.
-var errClientGone = errors.New("session: the client left before it was bound")
+// Steps 1, 7 and 8 are in this file, steps 2 to 6 and prepareChannels in connector.go, and their
+// types in connect_job.go. The functions of Access and assignID are in identity.go, binder.bind in
+// binding.go, handleWaiting in receive.go. A job that fails goes to step 6 at once.
 
 // connect begins to bind the client to this server.
 func (s *Session) connect(req wire.Request) {

@@ -4,28 +4,14 @@ import (
 	"context"
 	crand "crypto/rand"
 	"errors"
-	"sync/atomic"
 
 	"switchboard/broker/hook"
+	"switchboard/broker/hub"
 	"switchboard/broker/limit"
+	"switchboard/broker/namespace"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
-
-// connector runs the steps 2 to 6 of a connect, which connect.go lists: it takes a connectJob from
-// the session's loop through the pools and back. It holds the jobs that wait to be bound. The
-// connectQueue has a lock of its own, and the other fields do not change. The loops and the pools'
-// workers use it.
-type connector struct {
-	opts   *Options
-	shards []*shard // by loop.Index
-	binder *binder
-	queue  connectQueue
-
-	revocations *atomic.Int64  // Manager.revocations
-	rebinds     *atomic.Int64  // Manager.rebinds
-	senders     *limit.Senders // Manager.senders; nil for none
-}
 
 // authorize queues the job to be bound if the client may connect. It calls the connect hook only
 // after the token was accepted, so that bad tokens cost the backend nothing.
@@ -163,4 +149,65 @@ func (c *connector) post(jobs []*connectJob) {
 			})
 		}
 	}
+}
+
+// An early subscribe is a subscribe that reaches the server while its client is being connected: a
+// client that reconnects sends both in one write. The batch that binds the client then also
+// prepares the channel, and one write answers both messages. With 15,000 clients that reconnected
+// that saved an eighth of the CPU time per client.
+
+// noteEarlySubscribe stores the first message after connect in the connectJob of s if it is a
+// subscribe. The message still waits with the others, and handleWaiting handles it.
+func (sh *shard) noteEarlySubscribe(s *Session, req wire.Request) {
+	if j := sh.connecting[s]; j != nil && req.Type == wire.TypeSubscribe && checkChannel(req) == nil {
+		j.early.Store(&earlySubscribe{channel: req.Channel, after: sh.m.opts.Hub.ResumeCursor(req.After), peer: s.conn.RemoteAddrPort()})
+	}
+}
+
+// prepareChannels prepares and holds the channels of early subscribes, so that Session.subscribe
+// does not need the store. Session.subscribe repeats all checks. If the preparation failed here, it
+// prepares the channel itself. If there is a subscribe hook, prepareChannels does nothing: the hook
+// must be called first.
+func (c *connector) prepareChannels(ctx context.Context, jobs []*connectJob) {
+	if c.opts.Hooks.Subscribe != nil {
+		return
+	}
+	var requests []hub.PrefetchRequest
+	var requested []*connectJob // the job of each entry of requests
+	for _, j := range jobs {
+		early := j.early.Load()
+		if early == nil || j.err != nil {
+			continue
+		}
+		p := newPermissions(c.opts, namespace.Subject{
+			User: j.identity.User, Grants: j.identity.Grants, Subscribed: subscribedChannels(claimedSubs{j.identity.Subscribe, j.identity.Issued}, j.lists),
+		})
+		if p.rules.Allows(p.subject, namespace.Subscribe, early.channel) && !p.recentOnly(early.channel, early.after) && c.mayHold(j, early) {
+			requests = append(requests, hub.PrefetchRequest{Name: early.channel, After: early.after, Read: &early.read})
+			requested = append(requested, j)
+		}
+	}
+	for i, channel := range c.opts.Hub.Prefetch(ctx, requests) {
+		j := requested[i]
+		j.ready = channel
+		if n := requests[i].Read.Read(); n > 0 {
+			c.senders.TakeRead(c.senderOf(j, j.early.Load()), n)
+		}
+	}
+}
+
+// senderOf returns the sender of a job with an early subscribe.
+func (c *connector) senderOf(j *connectJob, early *earlySubscribe) limit.Sender {
+	return limit.SenderOf(wire.UserOf(j.client), early.peer, c.opts.Limits.Proxies)
+}
+
+// mayHold takes a new channel from the rate of the sender, unless the store may not be read for the
+// sender. If it returns false, the session refuses the message. If it returns true,
+// Session.subscribe finds the channel and takes none.
+func (c *connector) mayHold(j *connectJob, early *earlySubscribe) bool {
+	if c.senders == nil || c.opts.Hub.Channel(early.channel) != nil {
+		return true
+	}
+	sender := c.senderOf(j, early)
+	return (c.senders.MayAllRead() || c.senders.ReadWait(sender) == 0) && c.senders.TakeChannel(sender) == 0
 }

@@ -6,29 +6,65 @@
 // a call comes back as a task of the loop. The [Manager] knows all sessions of the process, and a
 // shard those of one loop.
 //
-// Where to find what:
+// Locks: a client's lock (clientLocks.lock) is taken in the pool and held during store calls. The
+// mutexes of localClients, owners, ownership, connectQueue, unconfirmedBinds, uncertainUsers and
+// failedUnbinds, and that of clientLocks itself, guard only their fields. None of them is held
+// while another lock is taken, or during a store call. Loops take these mutexes, but never a
+// client's lock.
 //
-//   - session.go receives messages, starts their handlers, and ends a session. waiting.go holds
-//     the messages that come while a call is under way.
-//   - connect.go lists the steps of a connect. identity.go, hooks.go and refresh.go establish the
-//     client's identity. connector.go, connect_queue.go and early_subscribe.go bind many clients
-//     with few store calls.
-//   - revoke.go refuses revoked tokens, and closes the sessions that used them.
-//   - binding.go, unbind.go, renew.go and unconfirmed.go keep the bindings in the store.
-//     client_locks.go serializes the calls about a client. local_clients.go and client_table.go
-//     find a client's session.
-//   - subscribe.go, publish.go, history.go, presence.go, watches.go and worker_requests.go handle
-//     the messages of those types. acquire.go prepares a subscription, and subscriptions.go lists
-//     those of a session.
-//   - permissions.go checks the access rules, and recheck.go applies new ones. rates.go holds the
-//     rate limits of a connection and their use; message_rate.go applies them. stored.go limits
-//     what a user or an address stores.
-//   - state_publish.go, state_subscribe.go and state_read.go handle publish, subscribe and state
-//     messages about the state of a channel. state_pages.go writes the pages of a state.
-//     state_owner.go stores whether the owners of fields are connected. state_use.go keeps the
-//     unwritten pages and the ownerships of a session. here.go sets here values.
-//   - inbox.go delivers the client's own queue and takes acknowledgements, which ack_batch.go
-//     stores.
-//   - schedule.go checks the timeouts of sessions. renewal_schedule.go decides when a binding is
-//     renewed. send.go writes to the connection.
+// Files in reading order; a file uses the files after it, with few exceptions, which a test
+// counts:
+//
+// What the rest of the broker calls, and what a connection calls:
+//   - manager.go accepts connections, passes hints and calls of the backend on to sessions.
+//   - schedule.go checks the timeouts of sessions and begins the renewals of their bindings.
+//   - receive.go takes messages and dispatches them. Messages wait while a call is under way.
+//
+// The life of a connection:
+//   - connector.go binds many clients with few store calls.
+//   - connect.go lists the steps of a connect, and opens the session.
+//   - acknowledge.go takes acknowledgements that come through the API.
+//   - revoke.go closes the sessions that used revoked tokens.
+//   - refresh.go applies new tokens and new access rules.
+//
+// The handlers of messages:
+//   - methods_own.go changes states for methods whose fields belong to the client.
+//   - backend_subscribe.go begins subscriptions that the backend has made.
+//   - subscribe.go begins and ends subscriptions.
+//   - presence.go reads and watches presence, and sets here values.
+//   - state_subscribe.go subscribes to the state of a channel and writes its pages.
+//   - acquire.go prepares a subscription, in the pool, and answers it.
+//   - requests.go sends requests to the backend and calls methods.
+//   - history.go reads the messages and the state of a channel.
+//   - publish.go stores messages and changes states.
+//
+// What the handlers use:
+//   - renew.go renews bindings, and makes them again after a failure of the store.
+//   - backend_lists.go reads the lists of the subscriptions that the backend has made.
+//   - call.go runs store calls in the pool.
+//   - binding.go binds clients to this server.
+//   - compare.go finds sessions that missed hints.
+//   - inbox.go delivers the client's own queue and takes acknowledgements.
+//   - identity.go checks tokens and gives clients their ids.
+//   - backend_decide.go decides which subscriptions the backend's lists and claims make.
+//   - message_rate.go applies the rates of a connection and charges what messages read.
+//   - rates.go holds the rates and the limits of what a user or an address stores.
+//   - send.go writes to the connection.
+//   - hooks.go calls the hooks and authorizers.
+//   - end.go ends a session.
+//   - state_owner.go stores whether the owners of fields are connected.
+//   - subscriptions.go lists the subscriptions and watches of a session.
+//   - unbind.go ends bindings, and resolves those whose outcome is unknown.
+//
+// What a session, a loop and the Manager hold:
+//   - session.go has Session and Manager.
+//   - permissions.go checks the access rules.
+//   - connect_job.go has a connect under way, and the queue of those that wait.
+//   - shard.go has the sessions of a loop, and when each is checked.
+//   - state_use.go has the unwritten pages and the ownerships of a session.
+//   - binder.go has the type that binds and unbinds clients, and the locks of clients.
+//   - clients.go has the clients of this server and their sessions.
+//   - unconfirmed.go remembers binds and unbinds that failed.
+//   - options.go has the options, and the interfaces of what sessions call.
+//   - extra.go has the state that an idle session does not need.
 package session

@@ -77,3 +77,16 @@ func (h *Hooks) askSubscribe(q *hook.Question) error {
 	_, err := h.Subscribe(context.Background(), *q)
 	return err
 }
+
+// Authorizer decides whether a client that the access rules allow may subscribe to a channel. user
+// is "" for a client without one. An error of type *wire.Error goes to the client; any other error
+// means that the decision is not known.
+type Authorizer func(ctx context.Context, client, user, channel string) error
+
+// authorizer returns the authorizer of a channel, or nil.
+func (s *Session) authorizer(channel string) Authorizer {
+	if s.m.opts.Authorizer == nil {
+		return nil
+	}
+	return s.m.opts.Authorizer(channel)
+}

@@ -2,27 +2,14 @@ package session
 
 import (
 	crand "crypto/rand"
-	"encoding/binary"
 	"errors"
 	"strings"
 
 	"switchboard/broker/hook"
 	"switchboard/internal/payload"
 	"switchboard/internal/wire"
-	"switchboard/queue"
 	"switchboard/registry"
 )
-
-// credential is what a session keeps of the proof of its client's identity: of a client without a
-// user the hash of its secret, of another one when its token was issued. A session has only one of
-// the two, so they share memory.
-type credential queue.SecretHash
-
-// issued returns when the token of a client with a user was issued, Unix ms; 0 if it is not known.
-func (c *credential) issued() int64 { return int64(binary.LittleEndian.Uint64(c[:])) }
-
-// setIssued sets what issued returns.
-func (c *credential) setIssued(ms int64) { binary.LittleEndian.PutUint64(c[:], uint64(ms)) }
 
 // ErrExpired is in the error chain of Access.Verify if the token was valid but has expired.
 var ErrExpired = errors.New("session: the token ran out")
@@ -102,11 +89,6 @@ func (c *connector) assignID(j *connectJob, q *hook.Question) error {
 	return err
 }
 
-// setSecret sets the secret by which a client without a user is bound.
-func (j *connectJob) setSecret(secret string) {
-	j.secret, j.secretHash = secret, queue.HashSecret(secret)
-}
-
 // randomClientPart returns the client part of an id for a client that gave none.
 func randomClientPart() string { return "c-" + crand.Text()[:16] }
 
@@ -121,9 +103,6 @@ func clientPart(given string, users ...string) (string, error) {
 	}
 	return given, wire.CheckClientPart(given)
 }
-
-// user returns the client's user, "" for none.
-func (s *Session) user() string { return wire.UserOf(s.client) }
 
 // rejectionReason returns the reason for Notify.Rejected if the token was refused with err.
 func rejectionReason(token string, err error) string {

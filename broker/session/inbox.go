@@ -8,35 +8,6 @@ import (
 	"switchboard/queue"
 )
 
-// inbox tracks how far a session has sent its client's queue, and how far the client has
-// acknowledged it. Its methods are the state machine that sends the rest. They take the session,
-// through which they write and call the store. Only the session's loop uses it.
-type inbox struct {
-	sent    int64   // the last id that was written, or skipped by an announced gap
-	unacked []int64 // the written ids that are not acknowledged, ascending, at most queue.MaxWindow
-	last    int64   // the last id that the queue had assigned at the bind, or at the last whole read
-	ackTo   int64   // the last id that the client has acknowledged
-	unsaved bool    // ackTo is not stored yet
-	dirty   bool    // the store may hold messages after sent
-	reading bool    // a read of the queue is under way
-	acking  bool    // the session is in the shard's ackBatch
-	auto    bool    // "ack":"auto": a written message counts as acknowledged
-}
-
-// begin sets the inbox to the state of the queue at the bind.
-func (in *inbox) begin(b queue.Bound) { in.sent, in.ackTo, in.last = b.Acked, b.Acked, b.Last }
-
-// unsavedAck returns the acknowledgement that the store may not have, or 0.
-func (in *inbox) unsavedAck() int64 {
-	if in.unsaved {
-		return in.ackTo
-	}
-	return 0
-}
-
-// expectsAck returns whether id was written and is not acknowledged.
-func (in *inbox) expectsAck(id int64) bool { return id > in.ackTo && id <= in.sent }
-
 // dropUnacked drops the unacknowledged ids up to id.
 func (in *inbox) dropUnacked(id int64) {
 	n := sort.Search(len(in.unacked), func(i int) bool { return in.unacked[i] > id })
@@ -214,4 +185,53 @@ func (in *inbox) ackSaved(s *Session, id int64, err error) {
 func (in *inbox) retry(s *Session) {
 	in.saveAck(s)
 	in.read(s)
+}
+
+// maxAckBatch is the most acknowledgements of one call: as many as fit one round trip to Redis.
+const maxAckBatch = 512
+
+// add queues the session's acknowledgement for the next call.
+func (b *ackBatch) add(s *Session) {
+	b.waiting = append(b.waiting, s)
+	b.send()
+}
+
+// send stores the acknowledgements that wait, unless a call is under way.
+func (b *ackBatch) send() {
+	n := min(len(b.waiting), maxAckBatch)
+	if n == 0 || b.sending {
+		return
+	}
+	b.sending = true
+	sessions := b.waiting[:n:n]
+	if b.waiting = b.waiting[n:]; len(b.waiting) == 0 {
+		b.waiting = nil
+	}
+	acks := make([]queue.Ack, n)
+	for i, s := range sessions {
+		acks[i] = queue.Ack{Client: s.client, Generation: s.generation, ID: s.inbox.ackTo}
+	}
+	m := b.sh.m
+	m.opts.Pool.Go(func() {
+		outcomes := m.opts.Queue.Acks(m.storeContext(), acks)
+		b.sh.loop.Post(func() {
+			b.sending = false
+			for i, s := range sessions {
+				s.inbox.ackSaved(s, acks[i].ID, outcomes[i].Err)
+			}
+			b.send()
+		})
+	})
+}
+
+// end returns the last id of the queue that the session has sent or knows of.
+func (in *inbox) end() int64 { return max(in.sent, in.last) }
+
+// compare reads the queue if the store has another end of it, or another generation. known was the
+// end of the inbox before the store was asked. An inbox that has moved meanwhile has no gap: it may
+// be ahead of the answer. But a store that is behind known has lost messages.
+func (in *inbox) compare(s *Session, known int64, head queue.ClientHead) {
+	if s.state == open && (head.Generation != s.generation || head.ID > in.end() || head.ID < known) {
+		in.markDirty(s)
+	}
 }

@@ -4,51 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
-	"switchboard/internal/meter"
+	"switchboard/internal/strict"
 	"switchboard/internal/wire"
 )
-
-// Manager knows all sessions of the process.
-type Manager struct {
-	opts    Options
-	shards  []*shard // by loop.Index
-	rates   rates
-	asks    *limit.Shares                     // requests that wait for the backend's URL, by sender; nil without a limit
-	senders *limit.Senders                    // nil without limits of what is stored
-	limits  wire.Limits                       // what `connected` says
-	ticks   struct{ connect, backlog uint32 } // Timing.Connect and Timing.Backlog, in ticks
-
-	clients   localClients
-	binder    binder
-	connector connector
-	owners    owners
-
-	comparisons work.Retries[string] // clients whose last comparison failed, see Compare
-
-	methodDeadlines *work.Deadlines // of calls of methods
-
-	// revocations is how often Revoke and CheckTokens were called. If a token was checked in the store
-	// before such a call, and its session was not found by it, the token must be checked again.
-	revocations atomic.Int64
-
-	// rebinds is how often Held was called. A session that was being opened then compares its binding
-	// with the store.
-	rebinds atomic.Int64
-
-	currentTick atomic.Uint32 // ticks since the start, one per second
-	lastTick    atomic.Int64  // unix seconds of the last tick
-	accepted    atomic.Int64  // sessions since the start, connected or not
-	removed     atomic.Int64  // those of them that have ended
-	drain       atomic.Int64  // the window of Drain in ms; 0 before Drain
-}
 
 // New returns a Manager without sessions.
 func New(opts Options) *Manager {
@@ -73,17 +37,6 @@ func New(opts Options) *Manager {
 	m.connector.opts, m.connector.shards, m.connector.binder = &m.opts, m.shards, &m.binder
 	m.connector.revocations, m.connector.rebinds, m.connector.senders = &m.revocations, &m.rebinds, m.senders
 	return m
-}
-
-// ticks returns a duration in ticks. It rounds up: no limit is enforced early.
-func ticks(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }
-
-// storeContext returns the context of the store calls of one message.
-func (m *Manager) storeContext() context.Context { return m.binder.storeContext() }
-
-// meteredContext is storeContext with a Meter.
-func (m *Manager) meteredContext(read *meter.Meter) context.Context {
-	return meter.With(m.storeContext(), read)
 }
 
 // Accept implements transport.Accept: it returns the session of a new connection.
@@ -140,16 +93,6 @@ func (m *Manager) Reply(client string, ref int64, data json.RawMessage) bool {
 	})
 }
 
-// onLoop runs f on the loop of the client's session. It returns false if there is no session.
-func (m *Manager) onLoop(client string, f func(*Session)) bool {
-	s := m.clients.get(client)
-	if s == nil {
-		return false
-	}
-	s.shard.loop.Post(func() { f(s) })
-	return true
-}
-
 // Counts returns the number of connections, and of users among them.
 func (m *Manager) Counts() (connections, users int) {
 	accepted, closed := m.Accepted()
@@ -171,53 +114,6 @@ func (m *Manager) Accepted() (accepted, closed int64) {
 	return m.accepted.Load(), closed
 }
 
-// maxTick is the longest expected time between two ticks, in seconds. After a longer time the
-// process was suspended, or the clock was set.
-const maxTick = 3
-
-// Tick does the periodic work of all sessions. It must be called once a second.
-func (m *Manager) Tick() {
-	now, unix := m.currentTick.Add(1), time.Now().Unix()
-	suspended := unix-m.lastTick.Swap(unix) > maxTick // the schedule of token expiries is wrong: check all sessions
-	m.binder.retryUnbinds()
-	m.binder.resolveUnconfirmed()
-	m.owners.retry()
-	m.retryComparisons()
-	if report := m.senders.Expire(); report != nil {
-		m.opts.Pool.Go(func() { report(m.storeContext()) })
-	}
-	for _, sh := range m.shards {
-		if suspended {
-			sh.loop.Post(sh.checkAll)
-		}
-		if suspended || now >= sh.nextTick.Load() {
-			sh.loop.Post(sh.tick)
-		}
-	}
-}
-
-// each runs f for every session, on its loop, and returns when all have run.
-func (m *Manager) each(f func(*Session)) {
-	m.eachShard(func(sh *shard) {
-		for i := len(sh.sessions) - 1; i >= 0; i-- { // backwards: f may remove the session
-			f(sh.sessions[i])
-		}
-	})
-}
-
-// eachShard runs f for every shard, on its loop, and returns when all have run.
-func (m *Manager) eachShard(f func(*shard)) {
-	var wg sync.WaitGroup
-	for _, sh := range m.shards {
-		wg.Add(1)
-		sh.loop.Post(func() {
-			defer wg.Done()
-			f(sh)
-		})
-	}
-	wg.Wait()
-}
-
 // Drain closes all sessions, and from now on every new one. It asks each client to reconnect after
 // a random part of window, so that the other servers get no burst of reconnects.
 func (m *Manager) Drain(window time.Duration) {
@@ -228,4 +124,57 @@ func (m *Manager) Drain(window time.Duration) {
 // closeDraining asks the client to connect to another server, and closes the connection.
 func (s *Session) closeDraining() {
 	s.close(wire.CloseDraining, "", 1+rand.Int64N(s.m.drain.Load()))
+}
+
+// Decoded returns the method that calls run with its data, decoded into an In as package strict
+// does. A request without data, or with null, has the data {}.
+func Decoded[In any](run func(ctx context.Context, c Caller, in In) (any, error)) Method {
+	return func(ctx context.Context, c Caller, data json.RawMessage) (any, error) {
+		var in In
+		if len(data) == 0 || string(data) == "null" {
+			data = json.RawMessage("{}")
+		}
+		if err := strict.Decode(data, &in); err != nil {
+			return nil, err
+		}
+		return run(ctx, c, in)
+	}
+}
+
+// Description is what a backend sees of a session.
+type Description struct {
+	Address  string   // the peer's host:port, which may be a proxy
+	Expires  int64    // when the token ends, Unix seconds; 0 for never
+	Channels []string // in the order of their subscriptions, without system channels
+}
+
+// Describe describes the session of a client. It waits for the session's loop until ctx ends. known
+// is false if the client has no session here.
+func (m *Manager) Describe(ctx context.Context, client string) (d Description, known bool, err error) {
+	found := make(chan *Description, 1)
+	known = m.onLoop(client, func(s *Session) {
+		if s.state != open {
+			found <- nil
+			return
+		}
+		d := Description{Address: s.conn.RemoteAddr(), Expires: int64(s.expires), Channels: []string{}}
+		for sub := range s.subs() {
+			if !wire.IsSystem(sub.Channel.Name) {
+				d.Channels = append(d.Channels, sub.Channel.Name)
+			}
+		}
+		found <- &d
+	})
+	if !known {
+		return d, false, nil
+	}
+	select {
+	case got := <-found:
+		if got == nil {
+			return d, false, nil
+		}
+		return *got, true, nil
+	case <-ctx.Done():
+		return d, false, ctx.Err()
+	}
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"time"
 
 	"switchboard/broker/namespace"
@@ -25,18 +26,6 @@ type permissions struct {
 // newPermissions returns the permissions of a client under the current rules.
 func newPermissions(o *Options, subject namespace.Subject) permissions {
 	return permissions{o.Access.Namespaces(), subject, o.Metrics.Refused}
-}
-
-// permissions returns the permissions of the session's client under the current rules.
-func (s *Session) permissions() permissions {
-	subject := namespace.Subject{User: s.user(), Open: s.m.opts.Access.Verify == nil}
-	if p := s.profile(); p != nil {
-		subject.Grants = p.grants
-		if p.backend != nil {
-			subject.Subscribed = p.backend.channels
-		}
-	}
-	return newPermissions(&s.m.opts, subject)
 }
 
 // check returns nil if the client may do the action on the channel. Otherwise it counts the refusal
@@ -129,4 +118,32 @@ func checkChannel(req wire.Request) error {
 		return wire.Errorf(wire.Forbidden, "channel %s: it is a system channel", req.Channel)
 	}
 	return nil
+}
+
+// selectorOf returns which part of the state a subscribe or a history asks for, nil for none.
+func selectorOf(req wire.Request) *wire.Selector {
+	if req.StateRequest == nil {
+		return nil
+	}
+	return req.State
+}
+
+// checkState checks whether the client may read the fields of a channel that begin with a prefix.
+func (p permissions) checkState(channel, prefix string) error {
+	if err := p.check(namespace.State, channel); err != nil {
+		return err
+	}
+	if state.CheckPrefix(prefix) != nil {
+		return wire.Errorf(wire.BadRequest, "%.40q is not the beginning of a field's name", prefix)
+	}
+	if strings.HasPrefix(prefix, "$$") {
+		return wire.Errorf(wire.Forbidden, "prefix %.40s: only the backend may see these fields", prefix)
+	}
+	return nil
+}
+
+// filter returns what the client sees of the fields of a channel that begin with a prefix, and of
+// its messages, if it may read the state.
+func (p permissions) filter(channel, prefix string) state.Filter {
+	return state.Filter{State: true, Prefix: prefix, By: p.seesAuthors(channel)}
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"slices"
 
+	"switchboard/broker/hook"
 	"switchboard/broker/hub"
 	"switchboard/broker/namespace"
 	"switchboard/broker/presence"
 	"switchboard/internal/meter"
+	"switchboard/internal/payload"
 	"switchboard/internal/wire"
 	"switchboard/registry"
 )
@@ -22,46 +24,6 @@ const (
 	// lookedAt is how much looking at a member counts as if it was read, in bytes.
 	lookedAt = 2
 )
-
-// member returns the session as the presence shows it to others.
-func (s *Session) member() registry.Member {
-	m := registry.Member{Client: s.client, User: s.user(), Generation: s.generation}
-	if p := s.profile(); p != nil {
-		m.Info = p.info
-	}
-	return m
-}
-
-// joinPresence makes the session a member of the channel, if the channel has presence. In a channel
-// that shows aliases, only users can be members.
-func (s *Session) joinPresence(sub *hub.Subscription) {
-	if s.m.opts.Presence == nil {
-		return
-	}
-	channel := sub.Channel.Name
-	switch r := s.m.opts.Access.Namespaces().For(channel); {
-	case r == nil || r.NoPresence:
-	case r.By == "":
-		s.m.opts.Presence.Join(channel, s.member())
-	case s.user() != "":
-		s.m.opts.Presence.JoinAs(channel, r.ByField(s.user()), s.member())
-	}
-}
-
-// hasPresence returns whether the current access rules track the presence of a channel. The $all
-// channel never has presence; the caller excludes it.
-func (a *Access) hasPresence(channel string) bool {
-	r := a.Namespaces().For(channel)
-	return r != nil && !r.NoPresence
-}
-
-// leavePresence undoes joinPresence. It does not call hasPresence: the access rules may have
-// changed since the join.
-func (s *Session) leavePresence(sub *hub.Subscription) {
-	if s.m.opts.Presence != nil && sub != &s.allSub {
-		s.m.opts.Presence.Leave(sub.Channel.Name, s.client, s.generation)
-	}
-}
 
 // Members returns the members of a channel that are connected to this server, for
 // presence.Options.Members. It must not be called on a loop.
@@ -162,4 +124,126 @@ func membersSize(members []wire.Member) (n int) {
 		n += len(m.Client) + len(m.User) + len(m.Info) + len(m.Here)
 	}
 	return n
+}
+
+// here sets or ends the value that the client shows to the watchers of a channel. It answers only
+// with an error.
+func (s *Session) here(req wire.Request) {
+	data, err := payload.Compact(req.Data, presence.MaxHere)
+	if string(data) == "null" {
+		data = nil
+	}
+	if err == nil {
+		err = s.checkHere(req.Channel)
+	}
+	ready := true
+	if err == nil {
+		ready, err = s.m.opts.Presence.SetHere(req.Channel, s.client, s.generation, data)
+	}
+	switch {
+	case err != nil:
+		s.refuse(req.Ref, err)
+	case !ready:
+		s.loadHere(req, data)
+	}
+}
+
+// loadHere does the work of Session.here for a channel whose members must be read first.
+func (s *Session) loadHere(req wire.Request, data []byte) {
+	client := s.client
+	call(s, weight(req), func(read *meter.Meter) (struct{}, error) {
+		return struct{}{}, s.m.opts.Presence.LoadHere(s.m.meteredContext(read), req.Channel, client)
+	}, func(_ struct{}, err error) {
+		if s.state == closed {
+			return
+		}
+		if err == nil {
+			err = s.checkHere(req.Channel) // the subscription may have ended meanwhile
+		}
+		if err == nil {
+			_, err = s.m.opts.Presence.SetHere(req.Channel, s.client, s.generation, data)
+		}
+		if err != nil {
+			s.refuse(req.Ref, err)
+		}
+	})
+}
+
+// checkHere checks whether the client may show a value in a channel.
+func (s *Session) checkHere(channel string) error {
+	if err := checkChannel(wire.Request{Channel: channel}); err != nil {
+		return err
+	}
+	if err := s.permissions().check(namespace.Presence, channel); err != nil {
+		return err
+	}
+	switch {
+	case s.m.opts.Presence == nil || !s.m.opts.Access.hasPresence(channel):
+		return wire.Errorf(wire.Forbidden, "channel %s: it has no presence", channel)
+	case s.subs().find(channel) == nil:
+		return wire.Errorf(wire.Forbidden, "channel %s: not subscribed", channel)
+	}
+	return nil
+}
+
+// endForbiddenHere ends the values that the client shows in channels whose presence it may no
+// longer see.
+func (s *Session) endForbiddenHere(current permissions) {
+	if s.m.opts.Presence == nil {
+		return
+	}
+	for sub := range s.subs() {
+		if name := sub.Channel.Name; !current.rules.Allows(current.subject, namespace.Presence, name) {
+			s.m.opts.Presence.EndHere(name, s.client, s.generation)
+		}
+	}
+}
+
+// watchUser begins to watch a user's presence. It handles a subscribe to the user's system channel.
+func (s *Session) watchUser(req wire.Request, user string) {
+	p := s.m.opts.Presence
+	err := s.permissions().checkWatchUser(req.Channel, user)
+	switch {
+	case err != nil:
+	case p == nil:
+		err = notWatchable(req.Channel)
+	case s.watches().index(req.Channel) >= 0:
+		s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel})
+		return
+	case s.subs().count()+len(s.watches()) >= s.m.opts.Limits.Channels:
+		err = tooManyChannels(&s.m.opts.Limits, req.Channel)
+	}
+	if err != nil {
+		s.refuse(req.Ref, err)
+		return
+	}
+	q := s.question(s.m.opts.Hooks.Subscribe, hook.Subscribe, req.Channel)
+	callIn(s.m.opts.poolFor(q), s, weight(req), func(read *meter.Meter) (*presence.UserView, error) {
+		if err := s.m.opts.Hooks.askSubscribe(q); err != nil {
+			return nil, err
+		}
+		return p.WatchUser(s.m.meteredContext(read), user)
+	}, func(v *presence.UserView, err error) {
+		var forbidden error
+		if err == nil && s.state != closed {
+			forbidden = s.permissions().checkWatchUser(req.Channel, user) // the access rules may have changed meanwhile
+		}
+		switch {
+		case err != nil && s.state != closed:
+			s.refuse(req.Ref, err)
+		case err != nil:
+		case s.state == closed:
+			p.ReleaseUser(v)
+		case forbidden != nil:
+			p.ReleaseUser(v)
+			s.refuse(req.Ref, forbidden)
+		default:
+			s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel})
+			if s.state == closed {
+				p.ReleaseUser(v)
+				return
+			}
+			s.startWatch(req.Channel, v.Subscribe(s.shard.loop, s))
+		}
+	})
 }

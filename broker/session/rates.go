@@ -1,7 +1,9 @@
 package session
 
 import (
+	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"switchboard/broker/limit"
@@ -40,54 +42,6 @@ func (r *rates) now() time.Duration { return time.Since(r.began) }
 // noTrafficLimit returns whether neither messages nor bytes are limited.
 func (r *rates) noTrafficLimit() bool { return r.messages.None() && r.bytes.None() }
 
-// rateUse is what one connection has used of the rates. An idle connection has none. A connection
-// gets one when, for example, it sends more than one message in a second. It loses it when all
-// buckets are full again. Only the session's loop uses it.
-type rateUse struct {
-	messages, bytes limit.Bucket
-	refused         int // messages refused in a row; an accepted control frame subtracts one
-
-	requests limit.Bucket
-}
-
-// rateUse returns the session's rateUse, or nil.
-func (s *Session) rateUse() *rateUse {
-	if s.extra == nil {
-		return nil
-	}
-	return s.extra.rateUse
-}
-
-// ensureRateUse returns the session's rateUse. It creates one if there is none.
-func (s *Session) ensureRateUse() *rateUse {
-	e := s.ensureExtra()
-	if e.rateUse == nil {
-		e.rateUse = new(rateUse)
-	}
-	return e.rateUse
-}
-
-// dropFullBuckets drops the session's rateUse if all its buckets are full again.
-func (s *Session) dropFullBuckets() {
-	if u := s.rateUse(); u != nil && u.full(s.m.rates.now()) {
-		s.extra.rateUse = nil
-		s.dropEmptyExtra()
-	}
-}
-
-// full returns whether all buckets are as full as new ones.
-func (u *rateUse) full(now time.Duration) bool {
-	return u.messages.Full(now) && u.bytes.Full(now) && u.requests.Full(now)
-}
-
-// takeBytes takes size bytes, or returns how long it takes until they are available.
-func (u *rateUse) takeBytes(rate limit.Rate, size int, now time.Duration) (wait time.Duration) {
-	if size == 0 {
-		return 0
-	}
-	return u.bytes.Take(rate, size, now)
-}
-
 // heavyWeight is the weight of a message for which the store reads many records.
 const heavyWeight = 10
 
@@ -101,4 +55,39 @@ func weight(req wire.Request) int {
 		return max(1, len(req.Set)+len(req.Del)+len(req.Add)+len(req.Touch)+len(req.If))
 	}
 	return 1
+}
+
+// kib returns a size in KiB, rounded up.
+func kib(bytes int) int { return (bytes + 1<<10 - 1) >> 10 }
+
+// readError returns the refusal of a message or a call for which the store would be read. wait is
+// the time until it may be read.
+func readError(bytes int, wait time.Duration) error {
+	return rateLimited(wait, "more than %d bytes a second read for one user or address (limits.user_read)", bytes)
+}
+
+// newSenders returns the rates of what each user, or each address, stores and makes the store read.
+func newSenders(o Options) *limit.Senders {
+	rates := limit.SenderRates{Bytes: limit.PerHour(o.Limits.UserStored), Read: limit.PerSecond(o.Limits.UserRead)}
+	if n := o.Limits.NewChannels; n > 0 {
+		rates.Channels = limit.New(float64(n)/60, max(n, o.Limits.Channels))
+	}
+	return limit.NewSenders(rates, o.Ledger)
+}
+
+// sender returns the sender whose rates and shares the client's messages count towards. It runs on
+// the loop.
+func (s *Session) sender() limit.Sender {
+	if s.m.senders == nil && s.m.asks == nil {
+		return limit.Sender{}
+	}
+	if user := s.user(); user != "" {
+		return limit.SenderOf(user, netip.AddrPort{}, nil)
+	}
+	return limit.SenderOf("", s.conn.RemoteAddrPort(), s.m.opts.Limits.Proxies)
+}
+
+// Stored returns how much a user has used of what it may store.
+func (m *Manager) Stored(ctx context.Context, user string) (limit.StoredUse, error) {
+	return m.senders.Stored(ctx, limit.SenderOf(user, netip.AddrPort{}, nil))
 }

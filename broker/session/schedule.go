@@ -2,10 +2,8 @@ package session
 
 import (
 	"cmp"
-	"math"
 	"time"
 
-	"switchboard/broker/transport"
 	"switchboard/internal/wire"
 )
 
@@ -13,88 +11,6 @@ import (
 // one is due. Checking all of 15,000 sessions and their sockets at every tick took 2 ms per second.
 // Waking a loop that had nothing to do took 0.3 to 1 ms. The functions here run on the shard's
 // loop.
-
-// never is a tick that does not come.
-const never = math.MaxUint32
-
-// expiryCheck is the most ticks between two checks of a token's expiry: the clock may be set in
-// between.
-const expiryCheck = 25
-
-// tickBy makes sure that the shard runs at the given tick or earlier.
-func (sh *shard) tickBy(at uint32) {
-	if at < sh.nextTick.Load() {
-		sh.nextTick.Store(at)
-	}
-}
-
-// checkBy makes sure that s is checked at the given tick or earlier.
-func (sh *shard) checkBy(s *Session, at uint32) {
-	if s.state != closed && at < sh.checkAt[s.index] {
-		sh.checkAt[s.index] = at
-		sh.tickBy(at)
-	}
-}
-
-// checkNextTick makes sure that the next tick checks s.
-func (sh *shard) checkNextTick(s *Session) { sh.checkBy(s, sh.m.currentTick.Load()+1) }
-
-// checkAll makes sure that the next tick checks all sessions.
-func (sh *shard) checkAll() {
-	clear(sh.checkAt)
-	sh.tickBy(0)
-}
-
-// cancelConnectCheck replaces the check for the connect timeout, once s is open, by the check that
-// an open session needs. 15,000 needless checks 10 s after the connects took 15 ms.
-func (sh *shard) cancelConnectCheck(s *Session) {
-	now := sh.m.currentTick.Load()
-	if s.state == open && sh.checkAt[s.index] > now+1 {
-		sh.checkAt[s.index] = never
-		sh.checkBy(s, sh.nextCheck(s, now, time.Now().Unix()))
-	}
-}
-
-// nextCheck returns the tick at which s must be checked, given its present state.
-func (sh *shard) nextCheck(s *Session, now uint32, unix int64) uint32 {
-	ping, idle := livenessTicks(s.conn)
-	at := later(s.lastHeard, ping)
-	switch {
-	case s.state != open:
-		return s.lastHeard + sh.m.ticks.connect
-	case s.mustRenew || s.extra != nil && s.extra.backlogSince > 0 || s.inbox.dirty || s.inbox.unsavedAck() > 0:
-		return now + 1
-	case s.pinged:
-		at = later(s.lastHeard, idle)
-	}
-	if s.expires != 0 {
-		at = min(at, now+uint32(min(max(int64(s.expires)-unix, 1), expiryCheck)))
-	}
-	return at
-}
-
-// livenessTicks returns the number of ticks without a sign of life from the client until it is
-// pinged, and until its connection is closed. Either may be never.
-func livenessTicks(conn transport.Conn) (ping, idle uint32) {
-	l := conn.Liveness()
-	return ticksOrNever(l.Ping), ticksOrNever(l.Idle)
-}
-
-// ticksOrNever returns a duration in ticks, or never for 0.
-func ticksOrNever(d time.Duration) uint32 {
-	if d == 0 {
-		return never
-	}
-	return ticks(d)
-}
-
-// later returns the tick that comes n ticks after at.
-func later(at, n uint32) uint32 {
-	if n == never {
-		return never
-	}
-	return at + n
-}
 
 // tick checks the sessions that are due and renews the bindings that are due. It reads only checkAt
 // for the other sessions.
@@ -166,10 +82,65 @@ func (sh *shard) check(s *Session, now uint32, unix int64) {
 	s.dropFullBuckets()
 }
 
-// countDelivered counts messages. The next tick adds them to the metrics.
-func (sh *shard) countDelivered(n int) {
-	if sh.delivered == 0 {
-		sh.tickBy(sh.m.currentTick.Load() + 1)
+// retryComparisons repeats the comparisons that failed, each with pauses of its own.
+func (m *Manager) retryComparisons() {
+	var list []*Session
+	for _, client := range m.comparisons.Tick() {
+		if s := m.clients.get(client); s != nil {
+			list = append(list, s)
+		} else {
+			m.comparisons.Done(client)
+		}
 	}
-	sh.delivered += n
+	if len(list) == 0 {
+		return
+	}
+	m.opts.Pool.Go(func() {
+		if err := m.compare(m.storeContext(), list, 0); err != nil {
+			m.opts.Logger.Warn().Err(err).Msg("queues of clients not compared; a later tick tries again")
+		}
+	})
+}
+
+// maxTick is the longest expected time between two ticks, in seconds. After a longer time the
+// process was suspended, or the clock was set.
+const maxTick = 3
+
+// Tick does the periodic work of all sessions. It must be called once a second.
+func (m *Manager) Tick() {
+	now, unix := m.currentTick.Add(1), time.Now().Unix()
+	suspended := unix-m.lastTick.Swap(unix) > maxTick // the schedule of token expiries is wrong: check all sessions
+	m.binder.retryUnbinds()
+	m.binder.resolveUnconfirmed()
+	m.owners.retry()
+	m.retryComparisons()
+	if report := m.senders.Expire(); report != nil {
+		m.opts.Pool.Go(func() { report(m.storeContext()) })
+	}
+	for _, sh := range m.shards {
+		if suspended {
+			sh.loop.Post(sh.checkAll)
+		}
+		if suspended || now >= sh.nextTick.Load() {
+			sh.loop.Post(sh.tick)
+		}
+	}
+}
+
+// renewDue renews the bindings of the next group if it is due. It returns the tick at which the
+// group after that is due.
+func (sh *shard) renewDue(now uint32) (next uint32) {
+	r, n := &sh.renewal, len(sh.sessions)
+	if now < r.nextTick {
+		return r.nextTick
+	}
+	var group []*Session
+	for range r.groupSize(now, sh.renewalTicks(), n) {
+		r.position = (r.position + 1) % n
+		if s := sh.sessions[r.position]; s.state == open {
+			group = append(group, s)
+		}
+	}
+	sh.renewLater(group, false, func() {})
+	return r.nextTick
 }

@@ -164,3 +164,8 @@ func (m *Manager) refusal(err error) *wire.Error {
 	m.opts.Logger.Warn().Err(err).Msg("store call failed")
 	return wire.Errorf(wire.Unavailable, "the store cannot be reached; try again later")
 }
+
+// sendUnsubscribed sends `unsubscribed` with the reason for which a subscription or watch ended.
+func (s *Session) sendUnsubscribed(channel string, why *wire.Error) {
+	s.send(wire.Event{Type: wire.TypeUnsubscribed, Channel: channel, Code: string(why.Code), Message: why.Message})
+}

@@ -1,14 +1,21 @@
 package session
 
 import (
-	"errors"
+	"context"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"switchboard/broker/hub"
+	"switchboard/broker/limit"
+	"switchboard/broker/namespace"
 	"switchboard/broker/transport"
 	"switchboard/broker/work"
 	"switchboard/internal/meter"
 	"switchboard/internal/wire"
 	"switchboard/queue"
+	"switchboard/registry"
 )
 
 // phase is how far a session has come. It only moves forward.
@@ -49,17 +56,6 @@ type Session struct {
 	mustRenew bool // the binding was lost or not renewed: the next tick renews it
 }
 
-// extra is state that an idle session with one channel does not need.
-type extra struct {
-	moreSubs     []*hub.Subscription // to the channels after the first
-	waiting      *waitingMessages    // nil for none
-	profile      *profile            // nil for none
-	rateUse      *rateUse            // nil for none
-	backlogSince uint32              // the tick at which the socket was first found backed up, 0 if it is not
-	replyBytes   int32               // bytes of replies written during the backlog
-	watches      watchList
-}
-
 // ensureExtra returns s.extra. It creates one if there is none.
 func (s *Session) ensureExtra() *extra {
 	if s.extra == nil {
@@ -76,233 +72,216 @@ func (s *Session) dropEmptyExtra() {
 	}
 }
 
-// Receive implements transport.Receiver.
-func (s *Session) Receive(req wire.Request, size int) {
-	if s.state == closed {
-		return
+// listRead returns the reading of the session's lists, or nil.
+func (s *Session) listRead() *listRead {
+	if p := s.profile(); p != nil {
+		return p.reading
 	}
-	accepted := s.takeRates(req, size)
-	s.noteHeard()
-	if accepted {
-		s.handle(req, size)
+	return nil
+}
+
+// subscriber returns the client, with the lists that the session has.
+func (s *Session) subscriber() registry.Subscriber {
+	who := registry.Subscriber{User: s.user(), Client: s.client}
+	if b := s.backendSubs(); b != nil {
+		who.Held = b.lists
+	}
+	return who
+}
+
+// backendSubs returns the session's subscriptions of the backend, or nil.
+func (s *Session) backendSubs() *backendSubs {
+	if p := s.profile(); p != nil {
+		return p.backend
+	}
+	return nil
+}
+
+// user returns the client's user, "" for none.
+func (s *Session) user() string { return wire.UserOf(s.client) }
+
+// permissions returns the permissions of the session's client under the current rules.
+func (s *Session) permissions() permissions {
+	subject := namespace.Subject{User: s.user(), Open: s.m.opts.Access.Verify == nil}
+	if p := s.profile(); p != nil {
+		subject.Grants = p.grants
+		if p.backend != nil {
+			subject.Subscribed = p.backend.channels
+		}
+	}
+	return newPermissions(&s.m.opts, subject)
+}
+
+// profile returns the session's profile, or nil.
+func (s *Session) profile() *profile {
+	if s.extra == nil {
+		return nil
+	}
+	return s.extra.profile
+}
+
+// dropEmptyProfile drops a profile that the session does not need.
+func (s *Session) dropEmptyProfile() {
+	if p := s.profile(); p != nil && p.empty() {
+		s.extra.profile = nil
+	}
+	s.dropEmptyExtra()
+}
+
+// rateUse returns the session's rateUse, or nil.
+func (s *Session) rateUse() *rateUse {
+	if s.extra == nil {
+		return nil
+	}
+	return s.extra.rateUse
+}
+
+// ensureRateUse returns the session's rateUse. It creates one if there is none.
+func (s *Session) ensureRateUse() *rateUse {
+	e := s.ensureExtra()
+	if e.rateUse == nil {
+		e.rateUse = new(rateUse)
+	}
+	return e.rateUse
+}
+
+// dropFullBuckets drops the session's rateUse if all its buckets are full again.
+func (s *Session) dropFullBuckets() {
+	if u := s.rateUse(); u != nil && u.full(s.m.rates.now()) {
+		s.extra.rateUse = nil
+		s.dropEmptyExtra()
 	}
 }
 
-// Malformed implements transport.Receiver.
-func (s *Session) Malformed(ref wire.Ref, size int, err error, broken bool) {
-	if s.state == closed {
-		return
+// waiting returns the number of waiting messages.
+func (s *Session) waiting() int {
+	if s.extra == nil || s.extra.waiting == nil {
+		return 0
 	}
-	accepted := s.takeRates(wire.Request{Ref: ref}, size)
-	s.noteHeard()
-	if !accepted {
-		return
-	}
-	s.refuseUnqueued(ref, err)
-	if broken || s.state == fresh {
-		s.close(wire.CloseBadRequest, "not a JSON object of this protocol", 0)
-	}
+	return len(s.extra.waiting.list)
 }
 
-// handle dispatches a message of size bytes, or queues it after those that wait. Once the session
-// is open, an acknowledgement overtakes waiting messages. A ping does too, unless the socket is
-// backed up.
-func (s *Session) handle(req wire.Request, size int) {
-	if s.state == fresh && req.Type != wire.TypeConnect {
-		s.dispatch(req) // refuses it
-		return
+// watches returns the session's watches.
+func (s *Session) watches() watchList {
+	if s.extra == nil {
+		return nil
 	}
-	ping, ack := req.Type == wire.TypePing, req.Type == wire.TypeAck
-	switch backlogged := s.conn.Backlogged(); {
-	case req.Type == wire.TypePong:
-	case ack && s.state == open, ping && s.state == open && !backlogged:
-		s.dispatch(req)
-	case !ping && !s.busy && s.waiting() == 0 && !backlogged:
-		s.dispatch(req)
-	default:
-		s.enqueue(req, size)
-	}
+	return s.extra.watches
 }
 
-// dispatch calls the handler of a message.
-func (s *Session) dispatch(req wire.Request) {
-	if s.state == fresh && req.Type != wire.TypeConnect {
-		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "%.40s: connect comes first", req.Type))
-		s.close(wire.CloseBadRequest, "connect comes first", 0)
-		return
-	}
-	if !s.mayReadFor(&req) {
-		return
-	}
-	switch req.Type {
-	case wire.TypePing:
-		s.send(wire.Event{Type: wire.TypePong, Ref: req.Ref})
-	case wire.TypeAck:
-		s.inbox.ack(s, req)
-	case wire.TypeConnect:
-		s.connect(req)
-	case wire.TypeSubscribe:
-		s.subscribe(req)
-	case wire.TypeUnsubscribe:
-		s.unsubscribe(req)
-	case wire.TypePublish:
-		s.publish(req)
-	case wire.TypeHistory:
-		s.history(req)
-	case wire.TypeState:
-		s.readState(req)
-	case wire.TypePresence:
-		s.presence(req)
-	case wire.TypeHere:
-		s.here(req)
-	case wire.TypeRequest:
-		s.request(req)
-	case wire.TypeRefresh:
-		s.refresh(req)
-	default:
-		s.refuse(req.Ref, wire.Errorf(wire.BadRequest, "type: %.40q is not known", req.Type))
-	}
+// credential is what a session keeps of the proof of its client's identity: of a client without a
+// user the hash of its secret, of another one when its token was issued. A session has only one of
+// the two, so they share memory.
+type credential queue.SecretHash
+
+// issued returns when the token of a client with a user was issued, Unix ms; 0 if it is not known.
+func (c *credential) issued() int64 { return int64(binary.LittleEndian.Uint64(c[:])) }
+
+// setIssued sets what issued returns.
+func (c *credential) setIssued(ms int64) { binary.LittleEndian.PutUint64(c[:], uint64(ms)) }
+
+// inbox tracks how far a session has sent its client's queue, and how far the client has
+// acknowledged it. Its methods are the state machine that sends the rest. They take the session,
+// through which they write and call the store. Only the session's loop uses it.
+type inbox struct {
+	sent    int64   // the last id that was written, or skipped by an announced gap
+	unacked []int64 // the written ids that are not acknowledged, ascending, at most queue.MaxWindow
+	last    int64   // the last id that the queue had assigned at the bind, or at the last whole read
+	ackTo   int64   // the last id that the client has acknowledged
+	unsaved bool    // ackTo is not stored yet
+	dirty   bool    // the store may hold messages after sent
+	reading bool    // a read of the queue is under way
+	acking  bool    // the session is in the shard's ackBatch
+	auto    bool    // "ack":"auto": a written message counts as acknowledged
 }
 
-// call runs job in the pool and then finish with its result on the loop. Until then further
-// messages wait. finish is also called if the session has closed meanwhile. The connection and the
-// sender are charged for what the job reads from the store in contexts with the Meter that it gets.
-// paid is the weight of the message, see chargeRead.
-func call[T any](s *Session, paid int, job func(read *meter.Meter) (T, error), finish func(T, error)) {
-	callIn(s.m.opts.Pool, s, paid, job, finish)
+// begin sets the inbox to the state of the queue at the bind.
+func (in *inbox) begin(b queue.Bound) { in.sent, in.ackTo, in.last = b.Acked, b.Acked, b.Last }
+
+// unsavedAck returns the acknowledgement that the store may not have, or 0.
+func (in *inbox) unsavedAck() int64 {
+	if in.unsaved {
+		return in.ackTo
+	}
+	return 0
 }
 
-// callIn is call with a given pool.
-func callIn[T any](pool *work.Pool, s *Session, paid int, job func(read *meter.Meter) (T, error), finish func(T, error)) {
-	read, by, senders := new(meter.Meter), s.sender(), s.m.senders
-	callUncharged(pool, s, func() (T, error) {
-		result, err := job(read)
-		senders.TakeRead(by, read.Read())
-		return result, err
-	}, func(result T, err error) {
-		s.chargeRead(read.Bytes(), paid)
-		finish(result, err)
+// expectsAck returns whether id was written and is not acknowledged.
+func (in *inbox) expectsAck(id int64) bool { return id > in.ackTo && id <= in.sent }
+
+// Manager knows all sessions of the process.
+type Manager struct {
+	opts    Options
+	shards  []*shard // by loop.Index
+	rates   rates
+	asks    *limit.Shares                     // requests that wait for the backend's URL, by sender; nil without a limit
+	senders *limit.Senders                    // nil without limits of what is stored
+	limits  wire.Limits                       // what `connected` says
+	ticks   struct{ connect, backlog uint32 } // Timing.Connect and Timing.Backlog, in ticks
+
+	clients   localClients
+	binder    binder
+	connector connector
+	owners    owners
+
+	comparisons work.Retries[string] // clients whose last comparison failed, see Compare
+
+	methodDeadlines *work.Deadlines // of calls of methods
+
+	// revocations is how often Revoke and CheckTokens were called. If a token was checked in the store
+	// before such a call, and its session was not found by it, the token must be checked again.
+	revocations atomic.Int64
+
+	// rebinds is how often Held was called. A session that was being opened then compares its binding
+	// with the store.
+	rebinds atomic.Int64
+
+	currentTick atomic.Uint32 // ticks since the start, one per second
+	lastTick    atomic.Int64  // unix seconds of the last tick
+	accepted    atomic.Int64  // sessions since the start, connected or not
+	removed     atomic.Int64  // those of them that have ended
+	drain       atomic.Int64  // the window of Drain in ms; 0 before Drain
+}
+
+// storeContext returns the context of the store calls of one message.
+func (m *Manager) storeContext() context.Context { return m.binder.storeContext() }
+
+// meteredContext is storeContext with a Meter.
+func (m *Manager) meteredContext(read *meter.Meter) context.Context {
+	return meter.With(m.storeContext(), read)
+}
+
+// onLoop runs f on the loop of the client's session. It returns false if there is no session.
+func (m *Manager) onLoop(client string, f func(*Session)) bool {
+	s := m.clients.get(client)
+	if s == nil {
+		return false
+	}
+	s.shard.loop.Post(func() { f(s) })
+	return true
+}
+
+// each runs f for every session, on its loop, and returns when all have run.
+func (m *Manager) each(f func(*Session)) {
+	m.eachShard(func(sh *shard) {
+		for i := len(sh.sessions) - 1; i >= 0; i-- { // backwards: f may remove the session
+			f(sh.sessions[i])
+		}
 	})
 }
 
-// callUncharged is callIn for a job that reads no more than the message has paid for.
-func callUncharged[T any](pool *work.Pool, s *Session, job func() (T, error), finish func(T, error)) {
-	s.busy = true
-	pool.Go(func() {
-		result, err := job()
-		s.shard.loop.Post(func() {
-			s.busy = false
-			s.corked(func() {
-				finish(result, err)
-				s.handleWaiting()
-			})
+// eachShard runs f for every shard, on its loop, and returns when all have run.
+func (m *Manager) eachShard(f func(*shard)) {
+	var wg sync.WaitGroup
+	for _, sh := range m.shards {
+		wg.Add(1)
+		sh.loop.Post(func() {
+			defer wg.Done()
+			f(sh)
 		})
-	})
+	}
+	wg.Wait()
 }
 
-// TooLarge implements transport.Receiver.
-func (s *Session) TooLarge(ref wire.Ref) {
-	accepted := s.state != closed && s.takeRates(wire.Request{Ref: ref}, 0) // 0: calls of Control have taken the bytes already
-	s.noteHeard()
-	if !accepted {
-		return
-	}
-	limit := s.m.opts.Limits.Message
-	if s.state == fresh {
-		limit = min(limit, transport.MaxFirst)
-	}
-	s.refuseUnqueued(ref, wire.Errorf(wire.TooLarge, "the message was skipped: at most %d bytes are allowed", limit))
-	if s.state == fresh {
-		s.close(wire.CloseBadRequest, "connect comes first", 0)
-	}
-}
-
-// Broken implements transport.Receiver.
-func (s *Session) Broken(string) { s.end(wire.CloseBadRequest) }
-
-// Control implements transport.Receiver.
-func (s *Session) Control(frames, size int) bool {
-	accepted := s.state != closed && s.takeControlRates(frames, size)
-	s.noteHeard()
-	return accepted
-}
-
-// noteHeard notes that the client is alive. Before connect it does nothing, because only connect
-// may prevent the connect timeout.
-func (s *Session) noteHeard() {
-	if s.state == fresh {
-		return
-	}
-	s.lastHeard = s.m.currentTick.Load()
-	s.pinged = false
-}
-
-// Writable implements transport.Receiver.
-func (s *Session) Writable() {
-	s.noteHeard() // the client reads; its pong may still be queued after other messages
-	s.resetBacklog()
-	s.inbox.afterWrite(s)
-	s.continuePages()
-	for sub := range s.subs() {
-		sub.Resume()
-	}
-	for i := 0; i < len(s.watches()); i++ { // a write may close the session
-		s.watches()[i].sub.Resume()
-	}
-	s.handleWaiting()
-}
-
-// Closed implements transport.Receiver.
-func (s *Session) Closed() { s.end(wire.CloseGone) }
-
-// close ends the session and sends the client the reason. detail is the message, "" for that of the
-// reason. If afterMS is not 0, the client is asked to reconnect after that many milliseconds.
-func (s *Session) close(reason wire.CloseReason, detail string, afterMS int64) {
-	if s.state == closed {
-		return
-	}
-	s.end(reason)
-	s.conn.Close(reason, detail, afterMS)
-}
-
-// end ends the session: its subscriptions, its watches and its binding.
-func (s *Session) end(reason wire.CloseReason) {
-	if s.state == closed {
-		return
-	}
-	bound := s.state == open
-	if j := s.shard.connecting[s]; j != nil {
-		j.gone.Store(true)
-	}
-	s.state = closed
-	for sub := range s.subs() {
-		s.leavePresence(sub)
-		s.m.opts.Hub.Unsubscribe(sub)
-	}
-	for len(s.watches()) > 0 {
-		s.stopWatch(0)
-	}
-	s.endStateUse()
-	s.endListWaits(true)
-	s.extra = nil
-	s.shard.remove(s)
-	s.m.opts.Metrics.Closed(string(reason))
-	if bound {
-		s.m.clients.remove(s)
-		s.m.binder.unbindLater(binding{s.client, s.generation, s.inbox.unsavedAck()})
-	}
-}
-
-// queueCallFailed handles a failed store call about the client's queue. ErrStale means that the
-// client is connected elsewhere, ErrForgotten that the store has lost the client's record.
-func (s *Session) queueCallFailed(err error) {
-	switch {
-	case errors.Is(err, queue.ErrStale):
-		s.close(wire.CloseSuperseded, "", 0)
-		return
-	case errors.Is(err, queue.ErrForgotten):
-		s.mustRenew = true // the next tick renews the binding, and later ticks repeat the call
-	}
-	s.shard.checkNextTick(s)
-	s.m.opts.Logger.Warn().Err(err).Msg("client queue: the next tick tries again")
-}
+// ticks returns a duration in ticks. It rounds up: no limit is enforced early.
+func ticks(d time.Duration) uint32 { return uint32((d + time.Second - 1) / time.Second) }

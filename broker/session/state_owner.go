@@ -3,128 +3,11 @@ package session
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"switchboard/internal/slots"
-	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
-
-// ownership exists while a client may own fields of a channel through one session. When the
-// subscription or the session ends, a step in the store ends the ownership there. Until that step
-// is stored, the ownership holds the channel, so that the server stays bound to it.
-type ownership struct {
-	session    *Session
-	channel    string
-	client     string
-	generation int64
-	release    func() // gives up the hold of the channel
-
-	mu           sync.Mutex // guards the fields below
-	updates      int        // updates under way that make the client an owner
-	subscribes   int        // subscribes under way
-	owns         bool       // the client may own fields
-	uncertain    bool       // an update failed that the store may still execute
-	unsubscribed bool       // the subscription has ended, and the step for that is not stored
-	ended        bool       // the session has ended
-	released     bool
-
-	failed bool // in owners.failed; guarded by owners.mu
-}
-
-// beginUpdate notes an update that makes the client an owner. owners.endUpdate must follow.
-func (o *ownership) beginUpdate() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.updates++
-}
-
-// beginSubscribe notes a subscribe with the state. owners.endSubscribe must follow.
-func (o *ownership) beginSubscribe() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.subscribes++
-	o.unsubscribed = o.unsubscribed && (o.owns || o.updates > 0) // otherwise an earlier subscription owned nothing
-}
-
-// unsubscribe notes that the subscription has ended. It does nothing if the client owns nothing.
-func (o *ownership) unsubscribe() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.unsubscribed = o.owns || o.updates+o.subscribes > 0
-}
-
-// isUnused reports whether the client owns nothing, and nothing is under way that may change that.
-func (o *ownership) isUnused() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.updates+o.subscribes == 0 && !o.owns && !o.unsubscribed
-}
-
-// isOwner reports whether the client may own fields.
-func (o *ownership) isOwner() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.owns
-}
-
-// takeDue returns the kind of the step that must be stored next. ok is false if there is none. It
-// is also false during an update, because the store must receive the step after the update. takeDue
-// forgets the end of a subscription that owned nothing.
-func (o *ownership) takeDue() (kind queue.StepKind, ok bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case o.updates > 0:
-	case o.owns && o.unsubscribed:
-		return queue.OwnerUnsubscribed, true
-	case o.owns && o.ended:
-		return queue.OwnerEnded, true
-	case o.subscribes == 0: // a subscribe under way may still find that the client owns fields
-		o.unsubscribed = false
-	}
-	return 0, false
-}
-
-// stored notes that a step was stored.
-func (o *ownership) stored(kind queue.StepKind) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.unsubscribed = false; kind == queue.OwnerEnded {
-		o.owns = false // the generation has ended: the store refuses what it still executes
-	} else {
-		o.owns = o.uncertain
-	}
-}
-
-// releaseEnded gives up the channel if the session has ended and all is stored.
-func (o *ownership) releaseEnded() {
-	o.mu.Lock()
-	release := o.ended && o.updates+o.subscribes == 0 && !o.owns && !o.released
-	o.released = o.released || release
-	o.mu.Unlock()
-	if release {
-		o.release()
-	}
-}
-
-// step returns a step about the connection.
-func (o *ownership) step(kind queue.StepKind, server string) queue.StateStep {
-	return queue.StateStep{
-		Channel: o.channel, Kind: kind,
-		Conn: state.Connection{Client: o.client, Generation: o.generation, Server: server},
-	}
-}
-
-// owners stores the steps of all ownerships. The loops and the pool's workers use it.
-type owners struct {
-	opts   *Options
-	binder *binder // its locks serialize the steps of a client
-
-	mu     sync.Mutex // guards the field below
-	failed []*ownership
-}
 
 // endUpdate ends what beginUpdate began, with the error of the update. It then stores what had to
 // wait for the update. The pool's workers call it.
@@ -257,4 +140,43 @@ func (m *Manager) RestoreOwners(ctx context.Context, of *slots.Set) error {
 		}
 	}
 	return nil
+}
+
+// OwnersAway is called with clients whose fields of a channel are away. If such a client is
+// connected to this server and sees the state, then the state that its subscribe looked at was
+// older than these fields, or than a change of theirs. OwnersAway stores that the client is back.
+func (m *Manager) OwnersAway(channel string, clients []string) {
+	for _, client := range clients {
+		if s := m.clients.get(client); s != nil {
+			s.shard.loop.Post(func() {
+				if s.state == open && s.stateSubscription(channel) != nil {
+					s.storeBack(channel)
+				}
+			})
+		}
+	}
+}
+
+// checkBack stores that the client is back if it owns fields of which its subscribe did not know.
+// Fields of which this server learns later are reported by OwnersAway.
+func (s *Session) checkBack(channel string) {
+	if o := s.ownership(channel); o != nil && o.isOwner() {
+		return
+	}
+	if s.state == open && s.m.opts.Snapshots.Owns(channel, s.client) {
+		s.storeBack(channel)
+	}
+}
+
+// storeBack has the pool store that the client is back. If that fails, RestoreOwners tries again.
+func (s *Session) storeBack(channel string) {
+	o := s.ensureOwnership(channel)
+	o.beginSubscribe()
+	s.m.opts.Pool.Go(func() {
+		if err := s.m.owners.storeBack(s.m.storeContext(), o); err != nil {
+			s.m.opts.Logger.Warn().Err(err).Msg("the return of an owner of fields is not stored")
+		}
+		s.m.owners.endSubscribe(o, true)
+		s.shard.loop.Post(func() { s.dropUnusedOwnership(o) })
+	})
 }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
+	"switchboard/broker/dialect"
 	"switchboard/broker/hub"
 	"switchboard/broker/namespace"
 	"switchboard/broker/snapshot"
@@ -13,34 +14,6 @@ import (
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
-
-// selectorOf returns which part of the state a subscribe or a history asks for, nil for none.
-func selectorOf(req wire.Request) *wire.Selector {
-	if req.StateRequest == nil {
-		return nil
-	}
-	return req.State
-}
-
-// checkState checks whether the client may read the fields of a channel that begin with a prefix.
-func (p permissions) checkState(channel, prefix string) error {
-	if err := p.check(namespace.State, channel); err != nil {
-		return err
-	}
-	if state.CheckPrefix(prefix) != nil {
-		return wire.Errorf(wire.BadRequest, "%.40q is not the beginning of a field's name", prefix)
-	}
-	if strings.HasPrefix(prefix, "$$") {
-		return wire.Errorf(wire.Forbidden, "prefix %.40s: only the backend may see these fields", prefix)
-	}
-	return nil
-}
-
-// filter returns what the client sees of the fields of a channel that begin with a prefix, and of
-// its messages, if it may read the state.
-func (p permissions) filter(channel, prefix string) state.Filter {
-	return state.Filter{State: true, Prefix: prefix, By: p.seesAuthors(channel)}
-}
 
 // stateRequest asks for the pages of a subscription.
 type stateRequest struct {
@@ -138,12 +111,6 @@ func (s *Session) endStateSubscribe(st *stateSubscribe) {
 	s.dropUnusedOwnership(st.ownership)
 }
 
-// needsPages reports whether pages of the state follow the answer to a subscribe with state. They
-// do not follow if the client has the state at its position and receives all messages since then.
-func needsPages(req wire.Request, pos hub.Position) bool {
-	return !req.Held || req.After == nil || !pos.Recovered
-}
-
 // beginStateSubscription is beginSubscription for a subscription that sees the state.
 func (s *Session) beginStateSubscription(req wire.Request, a acquired) {
 	sub := s.unusedSubscription()
@@ -217,4 +184,123 @@ func (s *Session) unsubscribeOwner(channel string) {
 		o.unsubscribe()
 		s.m.owners.storeLater(o)
 	}
+}
+
+// maxOvertaken is how many series of pages in a row become useless until the connection is closed.
+// A series is useless if the store no longer has the messages that follow it.
+const maxOvertaken = 2
+
+// startPages writes the pages of a held subscription, as the socket takes them. Then it starts the
+// subscription. A nil series has no pages.
+func (s *Session) startPages(sub *hub.Subscription, series *snapshot.Series) {
+	if series == nil {
+		sub.Start()
+		return
+	}
+	p := &pageSeries{sub: sub, pages: series.Pages}
+	switch s.writePages(p); {
+	case s.state == closed:
+	case len(p.pages) == 0:
+		sub.Start()
+	default:
+		p.series = series
+		s.m.opts.Snapshots.Hold(sub.Channel, series)
+		s.addPages(p)
+	}
+}
+
+// writePages writes pages until the socket is backed up.
+func (s *Session) writePages(p *pageSeries) {
+	for len(p.pages) > 0 && s.state != closed && !s.conn.Backlogged() {
+		s.conn.Write(&dialect.Batch{Messages: p.pages[:1]})
+		p.pages = p.pages[1:]
+	}
+	s.checkBacklog()
+}
+
+// continuePages writes more pages, because the socket is writable.
+func (s *Session) continuePages() {
+	u := s.stateUse()
+	if u == nil {
+		return
+	}
+	for _, p := range slices.Clone(u.pages) {
+		if p.making || p.failed || !s.isUnwritten(p) { // a write may have ended the session
+			continue
+		}
+		if s.writePages(p); len(p.pages) == 0 && s.state != closed {
+			s.dropPages(p.sub)
+			p.sub.Start()
+		}
+	}
+}
+
+// requestPages has the pool make new pages for a held subscription, and then writes them. After a
+// failure, the next tick tries again. requested is pageSeries.requested.
+func (s *Session) requestPages(sub *hub.Subscription, requested bool) {
+	s.dropPages(sub)
+	p := &pageSeries{sub: sub, requested: requested}
+	s.addPages(p)
+	s.makePages(p)
+}
+
+func (s *Session) makePages(p *pageSeries) {
+	p.making, p.failed = true, false
+	r := stateRequest{channel: p.sub.Channel, from: p.sub.Cursor(), prefix: p.sub.Filter().Prefix, pages: true}
+	if p.requested {
+		r.ownership = s.ensureOwnership(r.channel.Name)
+		r.ownership.beginSubscribe()
+	}
+	by := s.sender()
+	release := s.m.opts.Hub.Hold(r.channel.Name) // the subscription may end meanwhile
+	s.m.opts.Pool.Go(func() {
+		defer release()
+		read := new(meter.Meter)
+		series, err := s.m.prepareState(s.m.meteredContext(read), r)
+		if r.ownership != nil { // the client has asked for the pages
+			s.m.senders.TakeRead(by, read.Read())
+		}
+		s.shard.loop.Post(func() {
+			if r.ownership != nil {
+				s.dropUnusedOwnership(r.ownership)
+			}
+			switch p.making = false; {
+			case !s.isUnwritten(p): // the subscription has ended, or newer pages replace these
+			case err != nil:
+				s.m.opts.Logger.Warn().Err(err).Msg("pages of a state are not made; the next tick tries again")
+				p.failed = true
+				s.shard.checkNextTick(s)
+			default:
+				if s.dropPages(p.sub); p.requested {
+					s.chargeRead(read.Bytes(), 1)
+				}
+				s.corked(func() { s.startPages(p.sub, series) })
+			}
+		})
+	})
+}
+
+// retryPages makes the pages for which makePages failed.
+func (s *Session) retryPages() {
+	if u := s.stateUse(); u != nil {
+		for _, p := range u.pages {
+			if p.failed {
+				s.makePages(p)
+			}
+		}
+	}
+}
+
+// Gap implements hub.Subscriber. A client that sees the state receives new pages after the gap.
+func (s *Session) Gap(sub *hub.Subscription, after, id int64) (hold bool) {
+	s.sendGap(sub.Channel.Name, after, id)
+	if !sub.Filter().State || s.state == closed {
+		return false
+	}
+	if sub.Overtaken() >= maxOvertaken {
+		s.close(wire.CloseSlow, "the pages of the state were not read in time", 0)
+		return false
+	}
+	s.requestPages(sub, false)
+	return true
 }

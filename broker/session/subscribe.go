@@ -110,24 +110,6 @@ func (s *Session) trySubscribe(req wire.Request) bool {
 	return true
 }
 
-// checkChannelCount checks that the connection may have one channel more.
-func (s *Session) checkChannelCount(channel string) error {
-	if s.subs().count() < s.m.opts.Limits.Channels {
-		return nil
-	}
-	s.m.opts.Metrics.Refused("channels")
-	return tooManyChannels(&s.m.opts.Limits, channel)
-}
-
-// tooManyChannels returns the refusal of a subscribe beyond Limits.Channels. Waiting does not help:
-// the client must unsubscribe from another channel.
-func tooManyChannels(l *Limits, channel string) error {
-	err := wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed (limits.channels)",
-		channel, l.Channels)
-	err.Final = true
-	return err
-}
-
 // beginSubscription answers subscribe with the position, and begins the subscription there.
 func (s *Session) beginSubscription(req wire.Request, a acquired) {
 	if selectorOf(req) != nil {
@@ -143,28 +125,6 @@ func (s *Session) beginSubscription(req wire.Request, a acquired) {
 		sub.Start()
 	}
 	s.beginWatch(req.Channel, a.view)
-}
-
-// sendPosition answers subscribe with the position of a new subscription.
-func (s *Session) sendPosition(req wire.Request, pos hub.Position) {
-	// The hub's string, so that codecs that keep the name share its memory.
-	answer := wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: pos.Channel.Name, ID: &pos.ResumeID}
-	if req.After != nil {
-		answer.Recovered = &pos.Recovered
-	}
-	s.send(answer)
-}
-
-// beginWatch begins to watch the members of a channel in a view that is held. A nil view does
-// nothing.
-func (s *Session) beginWatch(channel string, view *presence.View) {
-	switch {
-	case view == nil:
-	case s.state == closed: // by the write of the missed messages
-		s.m.opts.Presence.Release(view)
-	default:
-		s.startWatch(channel, view.Subscribe(s.shard.loop, s))
-	}
 }
 
 // resubscribe answers a subscribe to a channel that the connection is subscribed to. The
@@ -209,12 +169,6 @@ func (s *Session) answerResubscribe(req wire.Request, sub *hub.Subscription) {
 		return
 	}
 	s.resubscribeState(req, sub)
-}
-
-// sendSubscribed answers subscribe with the position that a subscription has reached.
-func (s *Session) sendSubscribed(req wire.Request, sub *hub.Subscription) {
-	id := sub.ResumeID()
-	s.send(wire.Event{Type: wire.TypeSubscribed, Ref: req.Ref, Channel: req.Channel, ID: &id})
 }
 
 // unsubscribe ends a subscription. The answer is the same if there is none, so that a client may

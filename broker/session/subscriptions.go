@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"switchboard/broker/hub"
+	"switchboard/broker/presence"
 	"switchboard/internal/wire"
+	"switchboard/registry"
 )
 
 // subscriptions iterates over the subscriptions of a session, the one to the $all channel first.
@@ -80,3 +82,86 @@ func (s *Session) forgetSubscription(sub *hub.Subscription) {
 		s.dropEmptyExtra()
 	}
 }
+
+// member returns the session as the presence shows it to others.
+func (s *Session) member() registry.Member {
+	m := registry.Member{Client: s.client, User: s.user(), Generation: s.generation}
+	if p := s.profile(); p != nil {
+		m.Info = p.info
+	}
+	return m
+}
+
+// joinPresence makes the session a member of the channel, if the channel has presence. In a channel
+// that shows aliases, only users can be members.
+func (s *Session) joinPresence(sub *hub.Subscription) {
+	if s.m.opts.Presence == nil {
+		return
+	}
+	channel := sub.Channel.Name
+	switch r := s.m.opts.Access.Namespaces().For(channel); {
+	case r == nil || r.NoPresence:
+	case r.By == "":
+		s.m.opts.Presence.Join(channel, s.member())
+	case s.user() != "":
+		s.m.opts.Presence.JoinAs(channel, r.ByField(s.user()), s.member())
+	}
+}
+
+// hasPresence returns whether the current access rules track the presence of a channel. The $all
+// channel never has presence; the caller excludes it.
+func (a *Access) hasPresence(channel string) bool {
+	r := a.Namespaces().For(channel)
+	return r != nil && !r.NoPresence
+}
+
+// leavePresence undoes joinPresence. It does not call hasPresence: the access rules may have
+// changed since the join.
+func (s *Session) leavePresence(sub *hub.Subscription) {
+	if s.m.opts.Presence != nil && sub != &s.allSub {
+		s.m.opts.Presence.Leave(sub.Channel.Name, s.client, s.generation)
+	}
+}
+
+// stateSubscription returns the subscription to a channel with its state, or nil.
+func (s *Session) stateSubscription(channel string) *hub.Subscription {
+	if sub := s.subs().find(channel); sub != nil && sub.Filter().State {
+		return sub
+	}
+	return nil
+}
+
+// checkChannelCount checks that the connection may have one channel more.
+func (s *Session) checkChannelCount(channel string) error {
+	if s.subs().count() < s.m.opts.Limits.Channels {
+		return nil
+	}
+	s.m.opts.Metrics.Refused("channels")
+	return tooManyChannels(&s.m.opts.Limits, channel)
+}
+
+// tooManyChannels returns the refusal of a subscribe beyond Limits.Channels. Waiting does not help:
+// the client must unsubscribe from another channel.
+func tooManyChannels(l *Limits, channel string) error {
+	err := wire.Errorf(wire.RateLimited, "channel %s: the connection has %d channels, at most that many are allowed (limits.channels)",
+		channel, l.Channels)
+	err.Final = true
+	return err
+}
+
+// startWatch begins a watch.
+func (s *Session) startWatch(channel string, sub *presence.Subscription) {
+	e := s.ensureExtra()
+	e.watches = append(e.watches, watch{channel, sub})
+	sub.Start()
+}
+
+// stopWatch ends the watch at an index.
+func (s *Session) stopWatch(i int) {
+	s.extra.watches[i].sub.Close()
+	s.extra.watches = slices.Delete(s.extra.watches, i, i+1)
+	s.dropEmptyExtra()
+}
+
+// Client implements presence.Watcher.
+func (s *Session) Client() string { return s.client }

@@ -3,33 +3,11 @@ package session
 import (
 	"context"
 	"errors"
-	"sync"
+	"time"
 
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
-
-// failedUnbinds are bindings that could not be ended. The pool's workers add them, and the next
-// tick tries again.
-type failedUnbinds struct {
-	mu   sync.Mutex // guards the field below
-	list []binding
-}
-
-func (f *failedUnbinds) add(old binding) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.list = append(f.list, old)
-}
-
-// take empties the list and returns it.
-func (f *failedUnbinds) take() []binding {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	list := f.list
-	f.list = nil
-	return list
-}
 
 // unbindLater has the pool end a binding. After a failure the next tick tries again.
 func (b *binder) unbindLater(old binding) {
@@ -91,4 +69,55 @@ func (b *binder) dropClient(ctx context.Context, server, client string) error {
 // generation by now, or is gone.
 func fenced(err error) bool {
 	return errors.Is(err, queue.ErrStale) || errors.Is(err, queue.ErrForgotten)
+}
+
+// resolveUnconfirmed has the pool resolve some of the unconfirmed binds. After a failure a later
+// tick tries again.
+func (b *binder) resolveUnconfirmed() {
+	for _, u := range b.unconfirmed.take(maxResolved) {
+		b.opts.Pool.Go(func() {
+			final := !time.Now().Before(u.ends)
+			err := b.resolve(b.storeContext(), u.boundClient)
+			if err != nil {
+				b.opts.Logger.Warn().Err(err).Msg("unconfirmed bind not resolved; a later tick tries again")
+			}
+			if u.resolved = err == nil; !u.resolved || !final {
+				b.unconfirmed.put(u)
+			}
+		})
+	}
+}
+
+// resolve removes what an unconfirmed bind left in the store: the binding, unless a session here
+// has it, or the client's entry in s_c_. It also notifies all servers of the client's generation,
+// because the answer that named the client's previous server was lost.
+func (b *binder) resolve(ctx context.Context, u boundClient) error {
+	left, current, err := b.leftover(ctx, u)
+	if err != nil {
+		return err
+	}
+	if current > 0 {
+		b.clients.supersede(u.client, current)
+		b.opts.Notify.Superseded("", u.client, current)
+	}
+	if left.generation == 0 {
+		return nil
+	}
+	return b.unbind(ctx, left)
+}
+
+// leftover returns the binding that u made if no session has it, or a zero binding. It also returns
+// the client's current generation.
+func (b *binder) leftover(ctx context.Context, u boundClient) (left binding, current int64, err error) {
+	defer b.locks.lock(u.client)() // excludes other binds of the client
+	c, known, err := b.opts.Queue.Client(ctx, u.client)
+	switch {
+	case err != nil:
+		return binding{}, 0, err
+	case !known || c.Server != u.server:
+		err = b.dropClient(ctx, u.server, u.client)
+	case !b.clients.holds(u.client, c.Generation):
+		left = binding{client: u.client, generation: c.Generation}
+	}
+	return left, c.Generation, err
 }

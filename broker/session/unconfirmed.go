@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -29,25 +28,6 @@ const (
 type unconfirmedBinds struct {
 	mu   sync.Mutex // guards the field below
 	list map[boundClient]bindState
-}
-
-// boundClient names a failed bind. server is this server's id at the time of the call.
-type boundClient struct{ client, server string }
-
-// bindState is the state of a failed bind.
-type bindState struct {
-	ends     time.Time // when the store no longer executes it
-	resolved bool      // only its end is awaited
-}
-
-// unconfirmedBind is one failed bind.
-type unconfirmedBind struct {
-	boundClient
-	bindState
-}
-
-func (u unconfirmedBind) compare(other unconfirmedBind) int {
-	return cmp.Or(strings.Compare(u.client, other.client), strings.Compare(u.server, other.server))
 }
 
 // add remembers a bind that has failed now.
@@ -89,53 +69,91 @@ func (l *unconfirmedBinds) take(n int) []unconfirmedBind {
 	return some
 }
 
-// resolveUnconfirmed has the pool resolve some of the unconfirmed binds. After a failure a later
+// boundClient names a failed bind. server is this server's id at the time of the call.
+type boundClient struct{ client, server string }
+
+// bindState is the state of a failed bind.
+type bindState struct {
+	ends     time.Time // when the store no longer executes it
+	resolved bool      // only its end is awaited
+}
+
+// unconfirmedBind is one failed bind.
+type unconfirmedBind struct {
+	boundClient
+	bindState
+}
+
+func (u unconfirmedBind) compare(other unconfirmedBind) int {
+	return cmp.Or(strings.Compare(u.client, other.client), strings.Compare(u.server, other.server))
+}
+
+// binding is one client that the store has bound to this server.
+type binding struct {
+	client     string
+	generation int64
+	unsavedAck int64 // acknowledged by the client, perhaps not yet in the store; 0 for none
+}
+
+// failedUnbinds are bindings that could not be ended. The pool's workers add them, and the next
 // tick tries again.
-func (b *binder) resolveUnconfirmed() {
-	for _, u := range b.unconfirmed.take(maxResolved) {
-		b.opts.Pool.Go(func() {
-			final := !time.Now().Before(u.ends)
-			err := b.resolve(b.storeContext(), u.boundClient)
-			if err != nil {
-				b.opts.Logger.Warn().Err(err).Msg("unconfirmed bind not resolved; a later tick tries again")
-			}
-			if u.resolved = err == nil; !u.resolved || !final {
-				b.unconfirmed.put(u)
-			}
-		})
-	}
+type failedUnbinds struct {
+	mu   sync.Mutex // guards the field below
+	list []binding
 }
 
-// resolve removes what an unconfirmed bind left in the store: the binding, unless a session here
-// has it, or the client's entry in s_c_. It also notifies all servers of the client's generation,
-// because the answer that named the client's previous server was lost.
-func (b *binder) resolve(ctx context.Context, u boundClient) error {
-	left, current, err := b.leftover(ctx, u)
-	if err != nil {
-		return err
-	}
-	if current > 0 {
-		b.clients.supersede(u.client, current)
-		b.opts.Notify.Superseded("", u.client, current)
-	}
-	if left.generation == 0 {
-		return nil
-	}
-	return b.unbind(ctx, left)
+func (f *failedUnbinds) add(old binding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, old)
 }
 
-// leftover returns the binding that u made if no session has it, or a zero binding. It also returns
-// the client's current generation.
-func (b *binder) leftover(ctx context.Context, u boundClient) (left binding, current int64, err error) {
-	defer b.locks.lock(u.client)() // excludes other binds of the client
-	c, known, err := b.opts.Queue.Client(ctx, u.client)
-	switch {
-	case err != nil:
-		return binding{}, 0, err
-	case !known || c.Server != u.server:
-		err = b.dropClient(ctx, u.server, u.client)
-	case !b.clients.holds(u.client, c.Generation):
-		left = binding{client: u.client, generation: c.Generation}
+// take empties the list and returns it.
+func (f *failedUnbinds) take() []binding {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := f.list
+	f.list = nil
+	return list
+}
+
+// uncertainUsers are the clients whose entry in the user's list of clients was to be restored by a
+// call that failed. The store may have executed the call, but its answer would have had the servers
+// that watch the user. A comparison would find nothing to do. So the next renewal of the client
+// writes the entry again, and notifies those servers.
+type uncertainUsers struct {
+	mu      sync.Mutex // guards the field below
+	clients map[string]struct{}
+}
+
+func (u *uncertainUsers) has(client string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, uncertain := u.clients[client]
+	return uncertain
+}
+
+// bound records the outcome of a call that wrote the entry, which is restored if a comparison has
+// missed it. It returns whether the servers that watch the user must be notified.
+func (u *uncertainUsers) bound(client string, restored bool, err error) (notify bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, uncertain := u.clients[client]; !uncertain && !restored {
+		return false
 	}
-	return left, c.Generation, err
+	if err == nil {
+		delete(u.clients, client)
+		return true
+	}
+	if u.clients == nil {
+		u.clients = map[string]struct{}{}
+	}
+	u.clients[client] = struct{}{}
+	return true
+}
+
+func (u *uncertainUsers) forget(client string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.clients, client)
 }

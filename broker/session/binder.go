@@ -1,6 +1,44 @@
 package session
 
-import "sync"
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"switchboard/broker/work"
+	"switchboard/queue"
+	"switchboard/registry"
+)
+
+// errClientGone is the error of a connectJob whose connection has closed. No client receives it.
+var errClientGone = errors.New("session: the client left before it was bound")
+
+// binder makes and ends the bindings of this server's clients in the store. The pool's workers use
+// it. unbindLater, retryUnbinds, resolveUnconfirmed and notifySuperseded do not block, so the loops
+// may call them too.
+type binder struct {
+	opts      *Options
+	deadlines *work.Deadlines
+	clients   *localClients
+	locks     clientLocks
+
+	unconfirmed unconfirmedBinds
+	failed      failedUnbinds
+	// uncertainUsers are clients whose users may have changed without a hint.
+	uncertainUsers uncertainUsers
+}
+
+// storeContext returns the context of the store calls of one message. It is shared by calls that
+// begin at about the same time, and its deadline ends it.
+func (b *binder) storeContext() context.Context { return b.deadlines.Context() }
+
+// bindResult is the result of one claim. Its pending is nil if the client was not bound.
+type bindResult struct {
+	bound   queue.Bound
+	pending *pendingBind
+	lists   registry.Subscriptions
+	err     error
+}
 
 // clientLocks holds one lock per client. It serializes the store calls about that client, so that
 // a bind and the unbind before it reach the store in order. The pool's workers use it; the loops
@@ -11,12 +49,6 @@ import "sync"
 type clientLocks struct {
 	mu    sync.Mutex // guards the field below and every clientLock.users
 	locks map[string]*clientLock
-}
-
-// clientLock exists while a goroutine holds it or waits for it.
-type clientLock struct {
-	passed chan struct{} // of capacity 1: unlock passes the lock to a goroutine that waits; nil before the first waits
-	users  int           // goroutines that hold the lock or wait for it
 }
 
 // lock waits for the client's lock.
@@ -65,4 +97,10 @@ func (c *clientLocks) unlock(client string, l *clientLock) {
 		return
 	}
 	l.passed <- struct{}{} // it has room: only the holder sends
+}
+
+// clientLock exists while a goroutine holds it or waits for it.
+type clientLock struct {
+	passed chan struct{} // of capacity 1: unlock passes the lock to a goroutine that waits; nil before the first waits
+	users  int           // goroutines that hold the lock or wait for it
 }
