@@ -56,4 +56,11 @@
 // The store may lose bindings and messages at a restart or failover. member.Member.rebind then
 // compares what this server holds in the slots of the failure, and binds and reads what differs.
 // delivery.Pusher.Confirm finds lost messages.
+//
+// # Files
+//
+// Files in reading order: run.go, listeners.go, http.go, parts.go, streams.go,
+// openfiles_unix.go, stats.go, access.go, metrics.go, online.go, hosts.go, operator.go,
+// origins.go, extensions.go, confirm.go, certificates.go, broker.go, membership.go, options.go,
+// address.go, openfiles_windows.go, stores.go, validate.go, server.go.
 package broker

@@ -49,4 +49,11 @@
 // bounded in bytes. When it is full, the reader stops, and the broker sends the rest later.
 // The reader decides whether the fields of a channel are complete (pages.go). The copy of them
 // changes when their messages leave the inbox (view.go).
+//
+// # Files
+//
+// Files in reading order: event.go, api.go, token.go, line.go, load.go, dialer.go, subscribe.go,
+// session.go, members.go, pages.go, refusal.go, update.go, socket.go, deliver.go, read.go,
+// client.go, backoff.go, call.go, inbox.go, view.go, errors.go, dial.go, options.go, fields.go,
+// presence.go.
 package client

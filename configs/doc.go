@@ -21,4 +21,11 @@
 //
 // Secrets have the type [Secret], which no format verb and no encoder prints. No error of this
 // package contains the value of a secret.
+//
+// # Files
+//
+// Files in reading order: webhooks.go, kit.go, broker.go, commands.go, file.go, help.go, row.go,
+// sectiontext.go, brokerhelp.go, hooks.go, janitorhelp.go, options.go, certificates.go,
+// readstruct.go, namespaces.go, flags.go, fieldrules.go, requests.go, runtime.go, tokenkeys.go,
+// secret.go, document.go, janitor.go, load.go.
 package configs

@@ -88,4 +88,11 @@
 //	ev_m_{evN}      HASH  last, fence, until, attempts,         nine fields
 //	                      retry_at, out_bytes, dead_bytes,
 //	                      watch_bytes, dropped
+//
+// # Files
+//
+// Files in reading order: sweep.go, send.go, memory_outbox.go, redis_outbox.go, backlog.go,
+// due.go, due_fields.go, translate.go, dispatcher.go, memory_fields.go, memory.go, metrics.go,
+// redis_fields.go, redis_due.go, fields.go, recorder.go, event.go, redis.go, keys.go, store.go,
+// answer.go, options.go.
 package events

@@ -46,4 +46,9 @@
 // the outboxes, and regularly looks for changes that were not recorded. See package events. The
 // changes that the janitor itself makes are recorded if Options.Registry is wrapped by package
 // events/recording.
+//
+// # Files
+//
+// Files in reading order: servers.go, clean.go, rounds.go, check.go, progress.go, states.go,
+// events.go, schedule.go, queues.go, report.go, parallel.go, janitor.go, probe.go, metrics.go.
 package janitor

@@ -141,4 +141,13 @@
 // <id>:<json>, with ids above all existing ones, and then call notify. Malformed members are
 // skipped in a channel, until a cap or the janitor removes them. In a client's list, Window removes
 // them.
+//
+// # Files
+//
+// Files in reading order: redis_groups.go, redis_confirm.go, check_state.go,
+// redis_state_read.go, erase.go, heads.go, memory_channel.go, memory_confirm.go,
+// memory_client.go, memory_groups.go, memory_requests.go, memory_state.go, memory.go,
+// redis_ack.go, redis_channel.go, redis_client.go, member.go, redis_state.go, text_reply.go,
+// redis.go, options.go, array_reply.go, queue.go, msgpack.go, keys.go, requests.go, state.go,
+// state_script.go, script_members.go, table.go, store_clock.go.
 package queue

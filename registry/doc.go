@@ -113,4 +113,14 @@
 // A server that was declared dead cannot bind anything: the tombstone is in the same slot as s_ch_
 // and s_c_, and the script that adds to them checks it. A server may be suspended after that check
 // and declared dead before it binds. See bindChannels for that case.
+//
+// # Files
+//
+// Files in reading order: memory_channels.go, memory_live.go, memory_subscriptions.go,
+// memory_revoke.go, memory_users.go, memory_watch.go, redis_watch.go, redis_channels.go,
+// redis_channel_lists.go, redis_revoke.go, redis_servers.go, redis_spending.go,
+// redis_subscriptions.go, redis_channel_pages.go, redis_beat.go, redis_users.go,
+// redis_compare.go, format.go, redis_binding.go, redis_presence.go, redis_held.go, redis.go,
+// keys.go, memory_spending.go, memory_presence.go, presence.go, memory_servers.go, memory.go,
+// options.go, registry.go, spending.go, subscriptions.go.
 package registry

@@ -42,11 +42,18 @@ func (r *run) sample() (s sample, err error) {
 }
 
 func usageOf(pids []int) (size int64, cpu time.Duration, err error) {
-	if size, err = usage.Resident(pids...); err != nil {
-		return 0, 0, err
+	for _, pid := range pids {
+		n, err := usage.Resident(pid)
+		if err != nil {
+			return 0, 0, err
+		}
+		d, err := usage.CPU(pid)
+		if err != nil {
+			return 0, 0, err
+		}
+		size, cpu = size+n, cpu+d
 	}
-	cpu, err = usage.CPU(pids...)
-	return size, cpu, err
+	return size, cpu, nil
 }
 
 // usedMemory returns the memory in use on the machine, including the kernel's.

@@ -7,4 +7,9 @@
 // measures all systems.
 //
 // The plots contain no script. Their style adapts to light and dark pages.
+//
+// # Files
+//
+// Files in reading order: write.go, linesvg.go, lines.go, markdown.go, bars.go, peerwins.go,
+// table.go, targets.go, svg.go, catalog.go, result.go, figure.go.
 package report

@@ -31,4 +31,9 @@
 // A hold is one unit for one user with an id of its own. All holds of a run stay. The one resource
 // has a place for all of them; they change the same channel, so attempts that lost a race are
 // repeated and count in the CPU.
+//
+// # Files
+//
+// Files in reading order: main.go, report.go, contenders.go, holds.go, switchboard.go,
+// colyseus.go, member.go, socket.go, meter.go, phases.go, machine.go, room.go.
 package main

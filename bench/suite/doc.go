@@ -48,4 +48,10 @@
 // systems. "Open loop": pushes are due at fixed moments, independent of the server, and a latency
 // counts from the moment when the message was due. There are two open loops: one at half the rate
 // that centrifuge can sustain, and one at a moderate load of 2,000 pushes per second.
+//
+// # Files
+//
+// Files in reading order: main.go, options.go, suite.go, scenarios.go, load.go, latency.go,
+// state.go, cursors.go, herd.go, webhooks.go, idle.go, measure.go, trial.go, loop.go, publish.go,
+// contenders.go, machine.go, redis.go.
 package main

@@ -12,4 +12,10 @@
 // compares the list with the ids of all pushed messages: the ids in the answers to the pushes, or
 // the numbers in the payloads. This detects every message that is lost, repeated, changed or out of
 // order on any connection, with one counter per connection.
+//
+// # Files
+//
+// Files in reading order: socketio.go, cursors.go, centrifugemap.go, centrifuge.go, conn.go,
+// dial.go, eventstream.go, switchboard.go, mqtt.go, nchan.go, dialect.go, handshake.go,
+// swarm.go, checker.go, scan.go, payload.go.
 package swarm

@@ -1,5 +1,3 @@
-// Package system runs the servers that the benchmark suite measures: this project's broker, the
-// peers and the floor program. All are started, configured and stopped through one interface.
 package system
 
 import (

@@ -11,4 +11,10 @@
 // part of each change that its filter shows. Subscriptions with the same filter share the encoding.
 // A subscription without the state receives only data. The cursor also moves past messages that the
 // subscriber does not receive.
+//
+// # Files
+//
+// Files in reading order: rebind.go, prefetch.go, housekeeping.go, bind.go, compare.go,
+// deliver.go, states.go, hub.go, positions.go, erase.go, resume_id.go, watch.go, channel.go,
+// subscription.go, tail.go.
 package hub

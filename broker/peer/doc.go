@@ -123,4 +123,10 @@
 //	inbound links           4,096
 //	call                    5 s; 1 MiB each way; 256 unanswered calls on a link
 //	handshake               5 s; 64 at once; another one ends the oldest
+//
+// # Files
+//
+// Files in reading order: sender.go, caller.go, accept.go, callee.go, call.go, carried.go,
+// goodbye.go, handshake.go, link.go, links.go, inbound.go, outboxes.go, outbox.go, hint.go,
+// features.go.
 package peer

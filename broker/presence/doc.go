@@ -42,4 +42,11 @@
 //     backed-up watcher receives only the newest value of each client.
 //
 // A channel without values costs a join or a leave one atomic load.
+//
+// # Files
+//
+// Files in reading order: write.go, here_send.go, here_hint.go, user_watch.go, here_watch.go,
+// here_set.go, page.go, count.go, alias_roster.go, read.go, presence.go, compare.go,
+// compare_users.go, user.go, watch.go, here.go, view.go, alias.go, members.go, coalesce.go,
+// update.go, pending.go.
 package presence

@@ -9,4 +9,11 @@
 //     goroutine.
 //
 // All methods of a [Conn] and of a [Receiver] are called on the connection's loop.
+//
+// # Files
+//
+// Files in reading order: pollerloop.go, streamconn.go, stream.go, handover.go, proxiedconn.go,
+// web.go, webconn.go, resets.go, pollerws.go, pollerwrite.go, listener.go, framecount.go,
+// rawwrite_linux.go, proxied.go, queueconn.go, poller.go, pollerconn.go, address.go,
+// shutdown_unix.go, shutdown_windows.go, rawwrite_other.go, transport.go, gate.go, page.go.
 package transport

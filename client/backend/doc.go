@@ -23,4 +23,10 @@
 // goes to the next one at once. A call that an instance may have executed is repeated only if that
 // is safe: a call that reads, and a push with a Key. A repeated push with the same Key is stored
 // once. All attempts of a call end after [Options.RetryFor].
+//
+// # Files
+//
+// Files in reading order: accounts_gen.go, boards_gen.go, client_gen.go, holds_gen.go,
+// operator.go, push.go, repeats_gen.go, rooms_gen.go, scenes_gen.go, sessions_gen.go, kit.go,
+// subscriptions.go, users.go, types_gen.go, call.go, errors.go, read.go, fields.go, client.go.
 package backend

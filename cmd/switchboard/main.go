@@ -1,4 +1,3 @@
-// Command switchboard runs brokers and talks to them; see --help and docs/cli.md.
 package main
 
 import (

@@ -55,9 +55,13 @@
 // determine the random choices of the programs under test: which broker a client tries first, and
 // retry jitter.
 //
+// Files in reading order:
+//
+//	main.go            the command; options.go: its flags
 //	scenarios.go       the table of scenarios
 //	faults.go          what each fault does
-//	former.go          builds the programs of a former version, and mixes versions
+//	former.go          builds the programs of a former version, and mixes versions; build.go: of this
+//	                   one
 //	run.go             the course of a scenario
 //	testbed.go         the processes and clients of a scenario; its parts are store.go, instance.go,
 //	                   testclient.go, eventstream.go, serverlink.go, clientlink.go
@@ -81,5 +85,5 @@
 //	erasecheck.go      reads all messages in the end; erasetable.go: the table about erasures
 //	kills.go           the series of kills; killreport.go: its result
 //	row.go             when a row is red
-//	ledger.go          the files that are written
+//	ledger.go          the files that are written; files.go: how; clock.go: the times in them
 package main

@@ -49,4 +49,10 @@
 // # Time
 //
 // All times are Unix milliseconds on the store's clock.
+//
+// # Files
+//
+// Files in reading order: table.go, limits.go, counter.go, apply.go, alias.go, check.go, due.go,
+// encode.go, follower.go, owners.go, refusal.go, scan.go, show.go, state.go, fold.go, entry.go,
+// tree.go, update.go, name.go, field.go.
 package state

@@ -35,4 +35,11 @@
 // # Sessions
 //
 // [Sessions] keeps a document for each user, as the field $$session of the channel session:{user}.
+//
+// # Files
+//
+// Files in reading order: sessions.go, extension.go, endpoints.go, tokens.go, self.go, proof.go,
+// login.go, backend.go, check.go, claim.go, grants.go, history.go, edit.go, life.go, list.go,
+// metrics.go, accounts.go, restore.go, rates.go, password.go, record.go, name.go, options.go,
+// store.go, caller.go, turns.go.
 package account

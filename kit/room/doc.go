@@ -37,4 +37,12 @@
 // due: after a process has died, when a place ends, and every 5 s to 60 s, since a server that dies
 // leaves members away without an operation. It reads rooms in full only if something has happened.
 // The round also ends rooms. [Check] computes everything again and compares.
+//
+// # Files
+//
+// Files in reading order: restore.go, extension.go, rounds.go, forget.go, endpoints.go,
+// quickfor.go, check.go, lobby.go, create.go, ended.go, budget.go, delete.go, joinfor.go,
+// reserve.go, known.go, leave.go, quick.go, makers.go, list.go, metrics.go, mine.go, lists.go,
+// patch.go, view.go, join.go, partial.go, attempt.go, pending.go, actor.go, changed.go, card.go,
+// snapshot.go, member.go, rooms.go, document.go, options.go.
 package room
