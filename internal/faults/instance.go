@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"time"
 
+	"switchboard/internal/freeport"
 	"switchboard/internal/proc"
 )
 
@@ -83,22 +82,12 @@ func processEnv(more ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH")}, more...)
 }
 
-// Listeners use ports below the range of ephemeral ports. Otherwise an outgoing connection could
-// take the port of a server that is being restarted.
-const (
-	firstPort = 20_000
-	lastPort  = 32_000
-)
-
 // freeAddrs returns addresses without a listener.
 func freeAddrs(n int) ([]string, error) {
-	var addrs []string
-	for try := 0; len(addrs) < n; try++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort)))
-		if err == nil {
-			defer l.Close() // on return, so that no address is returned twice
-			addrs = append(addrs, l.Addr().String())
-		} else if try > 100*n {
+	addrs := make([]string, n)
+	for i := range addrs {
+		var err error
+		if addrs[i], err = freeport.Address(); err != nil {
 			return nil, err
 		}
 	}
