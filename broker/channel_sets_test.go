@@ -42,7 +42,7 @@ func (r *listingRegistry) BindChannels(ctx context.Context, server string, chann
 	return r.Registry.BindChannels(ctx, server, channels)
 }
 
-func (r *listingRegistry) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
+func (r *listingRegistry) RebindChannels(ctx context.Context, server string, channels []string, list func(channel string) bool) (restored []string, errs []error) {
 	r.mu.Lock()
 	r.calls.bound = append(r.calls.bound, channels...)
 	r.mu.Unlock()

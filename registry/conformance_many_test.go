@@ -37,7 +37,7 @@ func testBatches(t *testing.T, s store) {
 		want(t, []string{"a"})(s.ChannelServers(ctx, channels[i]))
 	}
 	ok(t, s.UnbindChannel(ctx, "a", channels[3]))
-	restored, errs := s.RebindChannels(ctx, "a", channels, false)
+	restored, errs := s.RebindChannels(ctx, "a", channels, none)
 	ok(t, errors.Join(errs...))
 	want(t, []string{channels[3]})(restored, nil)
 	want(t, []string{"a"})(s.ChannelServers(ctx, channels[3]))

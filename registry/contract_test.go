@@ -17,7 +17,7 @@ type contract interface {
 	NotifyStates(ctx context.Context, servers []string) error
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
-	RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error)
+	RebindChannels(ctx context.Context, server string, channels []string, list func(channel string) bool) (restored []string, errs []error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 	ChannelServers(ctx context.Context, channel string) ([]string, error)
 	Channels(ctx context.Context, prefix, cursor string, limit int) (names []string, next string, err error)

@@ -31,7 +31,7 @@ func (m *Memory) BindChannels(ctx context.Context, server string, channels []str
 }
 
 // RebindChannels is like [Redis.RebindChannels].
-func (m *Memory) RebindChannels(ctx context.Context, server string, channels []string, _ bool) (restored []string, errs []error) {
+func (m *Memory) RebindChannels(ctx context.Context, server string, channels []string, _ func(channel string) bool) (restored []string, errs []error) {
 	for _, channel := range channels {
 		if servers, _ := m.ChannelServers(ctx, channel); !slices.Contains(servers, server) {
 			restored = append(restored, channel)

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,7 +66,7 @@ func TestRebindAsksOneMaster(t *testing.T) {
 			concerns int // the most commands for this master, without those for the server's entry
 		}{
 			"bind": {func() error {
-				_, errs := r.RebindChannels(ctx, "a", own, false)
+				_, errs := r.RebindChannels(ctx, "a", own, none)
 				return errors.Join(errs...)
 			}, len(own)},
 			"list": {func() error { return r.ListChannels(ctx, "a", listed) }, channelSets},
@@ -89,6 +90,37 @@ func TestRebindAsksOneMaster(t *testing.T) {
 			if sums != [masters]int{} {
 				t.Errorf("master %d, %s: commands for other masters: %v", master, name, sums)
 			}
+		}
+	}
+}
+
+// none is the argument of RebindChannels for channels of which the list of channels has all.
+func none(string) bool { return false }
+
+// TestRebindWritesTheListsInDoubt checks that binding channels again writes only the sets of the
+// list of channels that have those that are in doubt.
+func TestRebindWritesTheListsInDoubt(t *testing.T) {
+	ctx := t.Context()
+	client := cluster.Client(t)
+	n := perSlot{}
+	r := newRedis(client)
+	r.KeepChannelList(false)
+	channels := names("doubt", 300)
+	ok(t, errors.Join(r.BindChannels(ctx, "a", channels)...))
+	client.AddHook(n)
+	for _, doubted := range [][]string{nil, channels[7:8]} {
+		clear(n)
+		_, errs := r.RebindChannels(ctx, "a", channels, func(channel string) bool { return slices.Contains(doubted, channel) })
+		ok(t, errors.Join(errs...))
+		for _, channel := range channels { // the SADD in ch_, which may have the slot of another channel
+			n[slots.Of(channel)]--
+		}
+		written := 0
+		for set := range channelSets {
+			written += n[slots.OfKey(r.keys.channelSet(set))]
+		}
+		if written != len(doubted) {
+			t.Errorf("%d channels are in doubt, and %d sets of the list are written", len(doubted), written)
 		}
 	}
 }

@@ -25,16 +25,16 @@ func (r *Redis) BindChannel(ctx context.Context, server, channel string) error {
 // BindChannels binds each channel like BindChannel. It returns one error for each channel, in the
 // order of channels.
 func (r *Redis) BindChannels(ctx context.Context, server string, channels []string) []error {
-	_, errs := r.RebindChannels(ctx, server, channels, true)
+	_, errs := r.RebindChannels(ctx, server, channels, all)
 	return errs
 }
 
 // RebindChannels is BindChannels for channels that the server has bound before. It also returns
 // those whose ch_ lacked the server: meanwhile, others may have missed what it has there, and a
 // janitor may have removed the channel from the list of channels. A call that fails may have
-// restored them, too. If list is false, only these channels are added to the list: it has the
-// others unless a failover lost them there, see ListChannels.
-func (r *Redis) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
+// restored them, too. Only these channels are added to the list of channels, and those for which
+// list returns true: the list has the others unless a failover lost them there, see ListChannels.
+func (r *Redis) RebindChannels(ctx context.Context, server string, channels []string, list func(channel string) bool) (restored []string, errs []error) {
 	errs = make([]error, 0, len(channels))
 	for chunk := range slices.Chunk(channels, redispipe.MaxNames) {
 		back, failed := r.bindEach(ctx, server, chunk, list)
@@ -61,9 +61,12 @@ func (r *Redis) UnbindChannel(ctx context.Context, server, channel string) error
 	return nil
 }
 
+// all is the argument of bindEach for channels that must all be added to the list of channels.
+func all(string) bool { return true }
+
 // bindChannels is bindEach with all lists.
 func (r *Redis) bindChannels(ctx context.Context, server string, channels []string) error {
-	_, err := r.bindEach(ctx, server, channels, true)
+	_, err := r.bindEach(ctx, server, channels, all)
 	return err
 }
 
@@ -71,30 +74,31 @@ func (r *Redis) bindChannels(ctx context.Context, server string, channels []stri
 // for the replies of a step before the next one: in a Cluster the steps go to different nodes, so
 // the order in a pipeline is not enough. It returns the channels to which the server was added.
 //
-// With list, all steps run every time, although the list changes only with a channel's first
-// server. The list may lack the channel: the first server died before the last step, or a failover
-// lost the entry. If a second server skipped the step, the channel would stay missing.
+// If list returns true for a channel, all steps run every time, although the list of channels
+// changes only with a channel's first server. It may lack the channel: the first server died before
+// the last step, or a failover lost the entry. If a second server skipped the step, the channel
+// would stay missing.
 //
 // The tombstone is checked in the first step and in the last. A server may be suspended after the
 // first check, and then be declared dead and cleaned up. No janitor would remove a binding that it
 // makes after that, so it reverts the binding itself. If the server is declared dead after the
 // second check, the channel is still in its s_ch_.
-func (r *Redis) bindEach(ctx context.Context, server string, channels []string, list bool) (added []string, err error) {
+func (r *Redis) bindEach(ctx context.Context, server string, channels []string, list func(channel string) bool) (added []string, err error) {
 	if err := r.hold(ctx, r.keys.heldChannels(server), server, channels...); err != nil {
 		return nil, err
 	}
 	failed := make(redispipe.Failed)
+	listed := make([]string, 0, len(channels))
 	channels = r.forEach(ctx, failed, channels, func(channel string, n int64) {
 		if n > 0 {
 			added = append(added, channel)
 		}
+		if n > 0 || list(channel) {
+			listed = append(listed, channel)
+		}
 	}, "sadd", server)
 	if len(channels) == 0 {
 		return added, failed.OrNil()
-	}
-	listed := channels
-	if !list {
-		listed = added
 	}
 	dead := redis.NewIntCmd(ctx, "exists", r.keys.tombstone(server))
 	r.changeLists(ctx, "sadd", listed, r.listForFormer.Load(), dead).addErrors(failed)

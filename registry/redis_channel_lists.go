@@ -136,6 +136,9 @@ func (l listParts) err() error {
 // partsOf returns the sets that have the channels. In a Cluster, the last one is ch_list if former
 // is set.
 func (r *Redis) partsOf(channels []string, former bool) listParts {
+	if len(channels) == 0 {
+		return nil
+	}
 	if !r.cluster {
 		return listParts{{key: r.keys.channelList(), channels: channels}}
 	}

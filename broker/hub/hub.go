@@ -21,7 +21,7 @@ import (
 type Registry interface {
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
-	RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error)
+	RebindChannels(ctx context.Context, server string, channels []string, list func(channel string) bool) (restored []string, errs []error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 	HoldChannels(ctx context.Context, server string, channels []string) error
 	ListChannels(ctx context.Context, server string, channels []string) error

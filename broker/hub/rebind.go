@@ -125,8 +125,11 @@ func (h *Hub) rebindLocked(ctx context.Context, channels []*Channel, old string)
 		}
 		calls.Wait()
 	}
-	list := old != "" || slices.ContainsFunc(channels, func(c *Channel) bool { return c.restored })
-	missing, answers := h.opts.Registry.RebindChannels(ctx, h.opts.ServerID(), names, list)
+	inDoubt := map[string]bool{} // whether a janitor may have removed the channel from the list of channels
+	for i, c := range channels {
+		inDoubt[names[i]] = old != "" || c.restored
+	}
+	missing, answers := h.opts.Registry.RebindChannels(ctx, h.opts.ServerID(), names, func(channel string) bool { return inDoubt[channel] })
 	for i, err := range answers {
 		errs[i] = errors.Join(errs[i], err)
 	}

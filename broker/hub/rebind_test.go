@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,25 +15,30 @@ import (
 type countingRegistry struct {
 	*registry.Memory
 	bound, held, listed []string
-	fail                error
+	doubted             []string         // those of bound that may have left the list of channels
+	fail                map[string]error // by channel
 }
 
-func (r *countingRegistry) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
+func (r *countingRegistry) RebindChannels(ctx context.Context, server string, channels []string, list func(channel string) bool) (restored []string, errs []error) {
 	r.bound = append(r.bound, channels...)
-	if r.fail != nil {
-		return nil, slices.Repeat([]error{r.fail}, len(channels))
+	restored, errs = r.Memory.RebindChannels(ctx, server, channels, list)
+	for i, channel := range channels {
+		if list(channel) {
+			r.doubted = append(r.doubted, channel)
+		}
+		errs[i] = cmp.Or(errs[i], r.fail[channel])
 	}
-	return r.Memory.RebindChannels(ctx, server, channels, list)
+	return restored, errs
 }
 
 func (r *countingRegistry) HoldChannels(ctx context.Context, server string, channels []string) error {
 	r.held = append(r.held, channels...)
-	return errors.Join(r.fail, r.Memory.HoldChannels(ctx, server, channels))
+	return r.Memory.HoldChannels(ctx, server, channels)
 }
 
 func (r *countingRegistry) ListChannels(ctx context.Context, server string, channels []string) error {
 	r.listed = append(r.listed, channels...)
-	return errors.Join(r.fail, r.Memory.ListChannels(ctx, server, channels))
+	return r.Memory.ListChannels(ctx, server, channels)
 }
 
 // TestRebind checks that channels whose bindings are lost are bound and read again, and no others.
@@ -79,8 +85,9 @@ func TestRebind(t *testing.T) {
 	if err := s.HoldAgain(t.Context(), []string{"a", "unknown"}); err != nil || !slices.Equal(reg.held, []string{"a"}) || len(reg.listed) > 1 {
 		t.Errorf("held %v, listed %v, %v", reg.held, reg.listed, err)
 	}
-	reg.fail = errors.New("unavailable")
-	if _, failed, err := s.Rebind(t.Context(), []string{"a", "b"}, ""); !errors.Is(err, reg.fail) || !slices.Equal(failed, []string{"a", "b"}) {
+	unavailable := errors.New("unavailable")
+	reg.fail = map[string]error{"a": unavailable, "b": unavailable}
+	if _, failed, err := s.Rebind(t.Context(), []string{"a", "b"}, ""); !errors.Is(err, unavailable) || !slices.Equal(failed, []string{"a", "b"}) {
 		t.Errorf("failed %v, %v", failed, err)
 	}
 	reg.fail = nil
@@ -90,6 +97,32 @@ func TestRebind(t *testing.T) {
 	if restored, _, err := s.Rebind(t.Context(), []string{"a", "b"}, ""); err != nil || !slices.Equal(restored, []string{"a"}) {
 		t.Errorf("restored %v, %v; want a, which has not been bound since the failure", restored, err)
 	}
+}
+
+// TestRebindListsWhatIsInDoubt checks that after the call for one channel has failed, only this
+// channel is added to the list of channels again. A server that was declared dead adds all.
+func TestRebindListsWhatIsInDoubt(t *testing.T) {
+	s := newHarness(t, queue.Options{})
+	reg := &countingRegistry{Memory: s.reg}
+	s.opts.Registry = reg
+	names := []string{"a", "b", "c"}
+	for _, name := range names {
+		s.subscribe(name, nil)
+	}
+	rebind := func(what, old string, failed, doubted []string) {
+		t.Helper()
+		reg.doubted = nil
+		if _, got, _ := s.Rebind(t.Context(), names, old); !slices.Equal(got, failed) || !slices.Equal(reg.doubted, doubted) {
+			t.Errorf("%s: failed %v, in doubt %v; want %v and %v", what, got, reg.doubted, failed, doubted)
+		}
+	}
+	rebind("without a failure", "", nil, nil)
+	reg.fail = map[string]error{"b": errors.New("unavailable")}
+	rebind("one fails", "", []string{"b"}, nil)
+	reg.fail = nil
+	rebind("after the failure", "", nil, []string{"b"})
+	rebind("after all is bound", "", nil, nil)
+	rebind("under a new id", "former", nil, names)
 }
 
 // TestUncertainUnbind checks that an unbind without an answer is reported: the store may execute it

@@ -62,7 +62,7 @@ func (s *store) BindChannels(ctx context.Context, server string, channels []stri
 	}))
 }
 
-func (s *store) RebindChannels(ctx context.Context, server string, channels []string, _ bool) (restored []string, errs []error) {
+func (s *store) RebindChannels(ctx context.Context, server string, channels []string, _ func(channel string) bool) (restored []string, errs []error) {
 	added := concurrently(ctx, channels, func(ctx context.Context, channel string) (restored bool, err error) {
 		err = callStoreErr(ctx, s, "BindChannel", subject{channel: channel, server: server}, func(ctx context.Context) error {
 			servers, err := s.w.registry.ChannelServers(ctx, channel)

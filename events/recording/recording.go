@@ -29,8 +29,9 @@ type Registry interface {
 	ForgetUser(ctx context.Context, user, client string, generation int64) error
 	BindChannel(ctx context.Context, server, channel string) error
 	BindChannels(ctx context.Context, server string, channels []string) []error
-	// RebindChannels adds all channels to the list of channels if list is true, see registry.Redis.
-	RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error)
+	// RebindChannels adds the channels for which list is true to the list of channels, see
+	// registry.Redis.
+	RebindChannels(ctx context.Context, server string, channels []string, list func(channel string) bool) (restored []string, errs []error)
 	UnbindChannel(ctx context.Context, server, channel string) error
 }
 
@@ -82,7 +83,7 @@ func (w *Wrapper) BindChannels(ctx context.Context, server string, channels []st
 }
 
 // RebindChannels implements [Registry].
-func (w *Wrapper) RebindChannels(ctx context.Context, server string, channels []string, list bool) (restored []string, errs []error) {
+func (w *Wrapper) RebindChannels(ctx context.Context, server string, channels []string, list func(channel string) bool) (restored []string, errs []error) {
 	restored, errs = w.registry.RebindChannels(ctx, server, channels, list)
 	return restored, w.record(ctx, w.recorder.ChannelsChanged, channels, errs)
 }
