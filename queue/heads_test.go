@@ -15,8 +15,10 @@ func headsOf(t *testing.T, q contract, channel, client string) (c ChannelHead, p
 	for i, known := range []ChannelKnown{{}, {Empty: true}, {ID: 1}, {ID: 1, Empty: true}} {
 		known.Channel = channel
 		heads := q.ChannelHeads(t.Context(), []ChannelKnown{known, {Channel: channel, ID: c.ID}, {Channel: "other", Empty: true}})
-		clients := q.ClientHeads(t.Context(), []ClientKnown{{client, known.Empty}, {"other", true}})
-		for _, err := range []error{heads[0].Err, heads[1].Err, heads[2].Err, clients[0].Err, clients[1].Err} {
+		clients := q.ClientHeads(t.Context(), []ClientKnown{
+			{client, known.ID, p.Generation, known.Empty}, {client, p.ID, p.Generation, known.Empty}, {Client: "other", Empty: true},
+		})
+		for _, err := range []error{heads[0].Err, heads[1].Err, heads[2].Err, clients[0].Err, clients[1].Err, clients[2].Err} {
 			ok(t, err)
 		}
 		if i == 0 {
@@ -27,7 +29,8 @@ func headsOf(t *testing.T, q contract, channel, client string) (c ChannelHead, p
 		equal(t, "head with the known id", heads[1].Value, c)
 		equal(t, "head of a client with another expectation", clients[0].Value, p)
 		equal(t, "head of a channel without messages", heads[2].Value, ChannelHead{Empty: true})
-		equal(t, "head of an unknown client", clients[1].Value, ClientHead{})
+		equal(t, "head of a client as known", clients[1].Value, p)
+		equal(t, "head of an unknown client", clients[2].Value, ClientHead{})
 	}
 	return c, p
 }
@@ -98,7 +101,7 @@ func TestHeadsCost(t *testing.T) {
 		if !known.Empty {
 			known.ID = push(t, f, name, 1)[0]
 		}
-		channels, clients = append(channels, known), append(clients, ClientKnown{name, true})
+		channels, clients = append(channels, known), append(clients, ClientKnown{Client: name, Empty: true})
 	}
 	read := func() {
 		for _, o := range f.ChannelHeads(t.Context(), channels) {
@@ -136,4 +139,26 @@ func commandCalls(t *testing.T, client *redis.Client) (commands int) {
 		commands += n
 	}
 	return commands
+}
+
+// comparedQueues returns what the readers of 128 channels and 128 clients know. Half of them have a
+// message.
+func comparedQueues(t testing.TB, q contract) (channels []ChannelKnown, clients []ClientKnown) {
+	for i := range 128 {
+		name := fmt.Sprint(i)
+		channel, client := ChannelKnown{Channel: name}, ClientKnown{Client: name}
+		ok(t, q.BindClients(t.Context(), []Claim{{Client: name, Server: "s"}})[0].Err)
+		if i%2 == 0 {
+			must(q.AppendChannel(t.Context(), ChannelPush{Channel: name, Data: payload}))(t)
+			must(q.AppendClient(t.Context(), ClientPush{Client: name, Data: payload}))(t)
+		}
+		channels, clients = append(channels, channel), append(clients, client)
+	}
+	for i, o := range q.ChannelHeads(t.Context(), channels) {
+		channels[i].ID, channels[i].Empty = o.Value.ID, o.Value.Empty
+	}
+	for i, o := range q.ClientHeads(t.Context(), clients) {
+		clients[i].ID, clients[i].Generation, clients[i].Empty = o.Value.ID, o.Value.Generation, i%2 != 0
+	}
+	return channels, clients
 }

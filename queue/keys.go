@@ -1,17 +1,51 @@
 package queue
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // keys builds the keys. This package owns all of them but channelServers, userClients and
 // clientSubscriptions.
 type keys struct{ prefix string }
 
+// The begins of the keys that pairs builds. The name and a brace follow.
+const (
+	channelKind     = "mq_ch_{"
+	channelMetaKind = "mq_m_{"
+	recordKind      = "c_{"
+	listKind        = "mq_c_{"
+)
+
+// pairs returns two keys for each of n names, those of a name next to each other. They share one
+// text, so that a key costs no object.
+func (k keys) pairs(first, second string, n int, name func(i int) string) []string {
+	size := n * (2*len(k.prefix+"}") + len(first) + len(second))
+	for i := range n {
+		size += 2 * len(name(i))
+	}
+	list := make([]string, 0, 2*n)
+	var text strings.Builder
+	text.Grow(size)
+	for i := range n {
+		for _, kind := range [...]string{first, second} {
+			begin := text.Len()
+			text.WriteString(k.prefix)
+			text.WriteString(kind)
+			text.WriteString(name(i))
+			text.WriteString("}")
+			list = append(list, text.String()[begin:])
+		}
+	}
+	return list
+}
+
 // channel is the ZSET of a channel's messages.
-func (k keys) channel(name string) string { return k.prefix + "mq_ch_{" + name + "}" }
+func (k keys) channel(name string) string { return k.prefix + channelKind + name + "}" }
 
 // channelMeta is the HASH with a channel's position: last id, floor and bytes. It outlives the
 // ZSET.
-func (k keys) channelMeta(name string) string { return k.prefix + "mq_m_{" + name + "}" }
+func (k keys) channelMeta(name string) string { return k.prefix + channelMetaKind + name + "}" }
 
 // state is the HASH with the fields of a channel's state: field → record, see
 // [state.Field.AppendRecord].
@@ -38,10 +72,10 @@ func (k keys) channelKey(name, key string) string { return k.prefix + "mq_k_{" +
 func (k keys) channelServers(name string) string { return k.prefix + "ch_{" + name + "}" }
 
 // record is the HASH with a client's binding, and the state of its list.
-func (k keys) record(client string) string { return k.prefix + "c_{" + client + "}" }
+func (k keys) record(client string) string { return k.prefix + recordKind + client + "}" }
 
 // list is the LIST of a client's messages.
-func (k keys) list(client string) string { return k.prefix + "mq_c_{" + client + "}" }
+func (k keys) list(client string) string { return k.prefix + listKind + client + "}" }
 
 // groups is the ZSET of acknowledgement groups in a client's list, see ClientPush.AckGroup. The
 // score is the id of the message. If the message was withdrawn, the member is the id instead of the

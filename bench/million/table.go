@@ -42,18 +42,11 @@ func (r *run) sample() (s sample, err error) {
 }
 
 func usageOf(pids []int) (size int64, cpu time.Duration, err error) {
-	for _, pid := range pids {
-		n, err := usage.Resident(pid)
-		if err != nil {
-			return 0, 0, err
-		}
-		d, err := usage.CPU(pid)
-		if err != nil {
-			return 0, 0, err
-		}
-		size, cpu = size+n, cpu+d
+	if size, err = usage.Resident(pids...); err != nil {
+		return 0, 0, err
 	}
-	return size, cpu, nil
+	cpu, err = usage.CPU(pids...)
+	return size, cpu, err
 }
 
 // usedMemory returns the memory in use on the machine, including the kernel's.

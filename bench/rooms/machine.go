@@ -2,12 +2,12 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"switchboard/bench/usage"
 )
 
 // machine is the machine and the load of a run. What cannot be read stays zero.
@@ -50,35 +50,6 @@ func (m machine) String() string {
 	}
 	return fmt.Sprintf("%d × %s, %s, %s. Commit %s. The load average was %.1f before the run and %.1f after it; "+
 		"the processors were %.0f %% busy, and %.1f %% of their time was taken by the host (steal). The run took %v.%s",
-		runtime.NumCPU(), processor(), runtime.Version(), redisVersion(), commandOutput("git", "rev-parse", "--short=12", "HEAD"),
+		runtime.NumCPU(), usage.Processor(), runtime.Version(), "Redis "+usage.RedisVersion(), usage.Output("git", "rev-parse", "--short=12", "HEAD"),
 		m.loadBefore, load, share(busy(cpu)-busy(m.cpu)), share(cpu.Steal-m.cpu.Steal), time.Since(m.begun).Round(time.Second), shared)
-}
-
-func processor() string {
-	proc, err := procfs.NewDefaultFS()
-	if err != nil {
-		return runtime.GOARCH
-	}
-	if list, err := proc.CPUInfo(); err == nil && len(list) > 0 {
-		return list[0].ModelName
-	}
-	return runtime.GOARCH
-}
-
-func redisVersion() string {
-	for _, word := range strings.Fields(commandOutput("redis-server", "--version")) {
-		if version, found := strings.CutPrefix(word, "v="); found {
-			return "Redis " + version
-		}
-	}
-	return "Redis"
-}
-
-// commandOutput returns the output of a command, "" if it fails.
-func commandOutput(name string, args ...string) string {
-	out, err := exec.Command(name, args...).Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
 }

@@ -30,12 +30,8 @@ func (r reading) since(before reading) reading {
 }
 
 func (m *meter) cpu() (r reading, err error) {
-	for _, pid := range m.game.PIDs() {
-		used, err := usage.CPU(pid)
-		if err != nil {
-			return r, err
-		}
-		r.server += used
+	if r.server, err = usage.CPU(m.game.PIDs()...); err != nil {
+		return r, err
 	}
 	if m.redis != nil {
 		if r.redis, err = usage.CPU(m.redis.PID()); err != nil {
@@ -49,16 +45,7 @@ func (m *meter) cpu() (r reading, err error) {
 // memory waits until the resident memory of the server is steady, and returns it with that of Redis
 // in use.
 func (m *meter) memory(ctx context.Context) (server, store int64, err error) {
-	server, _, err = usage.Settle(ctx, func() (sum int64, err error) {
-		for _, pid := range m.game.PIDs() {
-			size, err := usage.Resident(pid)
-			if err != nil {
-				return 0, err
-			}
-			sum += size
-		}
-		return sum, nil
-	}, pause)
+	server, _, err = usage.Settle(ctx, func() (int64, error) { return usage.Resident(m.game.PIDs()...) }, pause)
 	if err != nil || m.redis == nil {
 		return server, 0, err
 	}

@@ -1,32 +1,25 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"switchboard/bench/report"
+	"switchboard/bench/usage"
 )
 
 // describeRun records the versions and the machine. Unknown values stay empty.
 func describeRun(r *report.Run) {
 	r.Go = runtime.Version()
-	r.Commit = commandOutput("git", "rev-parse", "--short=12", "HEAD")
-	if commandOutput("git", "status", "--porcelain", "--untracked-files=no") != "" {
+	r.Commit = usage.Output("git", "rev-parse", "--short=12", "HEAD")
+	if usage.Output("git", "status", "--porcelain", "--untracked-files=no") != "" {
 		r.Commit += ", with changes"
 	}
-	for _, word := range strings.Fields(commandOutput("redis-server", "--version")) {
-		if version, ok := strings.CutPrefix(word, "v="); ok {
-			r.Redis = version
-		}
-	}
-	r.Machine = fmt.Sprintf("%d × %s, %s, Linux %s", runtime.NumCPU(), processor(), memory(), kernel())
+	r.Redis = usage.RedisVersion()
+	r.Machine = fmt.Sprintf("%d × %s, %s, Linux %s", runtime.NumCPU(), usage.Processor(), memory(), kernel())
 }
 
 // processorTime is the time of the machine's processors since its start, in seconds.
@@ -57,29 +50,6 @@ func (p processorTime) stealSince(before processorTime) float64 {
 		return 0
 	}
 	return 100 * (p.steal - before.steal) / (p.all - before.all)
-}
-
-// commandOutput returns the output of a command, "" if it fails.
-func commandOutput(name string, args ...string) string {
-	out, err := exec.Command(name, args...).Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func processor() string {
-	info, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	defer info.Close()
-	for lines := bufio.NewScanner(info); lines.Scan(); {
-		if name, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return runtime.GOARCH
 }
 
 func memory() string {

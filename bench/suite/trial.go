@@ -153,16 +153,7 @@ func (t *trial) connect(ctx context.Context) error {
 }
 
 // resident returns the memory of the server's processes.
-func (t *trial) resident() (sum int64, err error) {
-	for _, pid := range t.running.PIDs() {
-		n, err := usage.Resident(pid)
-		if err != nil {
-			return 0, err
-		}
-		sum += n
-	}
-	return sum, nil
-}
+func (t *trial) resident() (int64, error) { return usage.Resident(t.running.PIDs()...) }
 
 // counters holds all counters at one moment.
 type counters struct {
@@ -174,12 +165,8 @@ type counters struct {
 }
 
 func (t *trial) readCounters() (s counters, err error) {
-	for _, pid := range t.running.PIDs() {
-		cpu, err := usage.CPU(pid)
-		if err != nil {
-			return s, err
-		}
-		s.server += cpu
+	if s.server, err = usage.CPU(t.running.PIDs()...); err != nil {
+		return s, err
 	}
 	if t.redis != nil {
 		if s.redis, err = usage.CPU(t.redis.server.PID()); err != nil {

@@ -1,4 +1,4 @@
-// Package usage reads the CPU time and memory of processes.
+// Package usage reads the CPU time and memory of processes, and describes the machine.
 package usage
 
 import (
@@ -12,17 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU returns the user and system time of process pid, to the nanosecond. It reads the CPU clock of
-// the process. /proc is too coarse: it counts in steps of 10 ms, and an idle broker uses less than
+// CPU returns the user and system time of processes, to the nanosecond. It reads the CPU clock of
+// each process. /proc is too coarse: it counts in steps of 10 ms, and an idle broker uses less than
 // that in a second.
-func CPU(pid int) (time.Duration, error) {
+func CPU(pids ...int) (sum time.Duration, err error) {
 	const sched = 2 // CPUCLOCK_SCHED in the kernel's posix-timers.h
-	clock := int32(^pid<<3 | sched)
-	var ts unix.Timespec
-	if err := unix.ClockGettime(clock, &ts); err != nil {
-		return 0, fmt.Errorf("CPU of process %d: %w", pid, err)
+	for _, pid := range pids {
+		var ts unix.Timespec
+		if err := unix.ClockGettime(int32(^pid<<3|sched), &ts); err != nil {
+			return 0, fmt.Errorf("CPU of process %d: %w", pid, err)
+		}
+		sum += time.Duration(ts.Nano())
 	}
-	return time.Duration(ts.Nano()), nil
+	return sum, nil
 }
 
 // OwnCPU returns the user and system time of this process.
@@ -34,9 +36,20 @@ func OwnCPU() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// Resident returns the resident set of process pid in bytes. It reads smaps_rollup, which is exact,
+// Resident returns the resident set of processes in bytes. It reads smaps_rollup, which is exact,
 // or on older kernels statm, which may lag by a few pages per thread.
-func Resident(pid int) (int64, error) {
+func Resident(pids ...int) (sum int64, err error) {
+	for _, pid := range pids {
+		n, err := resident(pid)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+func resident(pid int) (int64, error) {
 	if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid)); err == nil {
 		for line := range bytes.Lines(raw) {
 			if rest, ok := bytes.CutPrefix(line, []byte("Rss:")); ok {

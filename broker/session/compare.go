@@ -36,7 +36,6 @@ func (m *Manager) compare(ctx context.Context, list []*Session, pace time.Durati
 type sentUpTo struct {
 	s     *Session
 	known queue.ClientKnown
-	id    int64
 	reads bool // the session will read its queue in any case, or has ended
 }
 
@@ -61,23 +60,26 @@ func (m *Manager) compareChunk(ctx context.Context, chunk []*Session) (first err
 	for i := range list {
 		known[i] = list[i].known
 	}
-	heads := m.opts.Queue.ClientHeads(ctx, known)
-	for i, o := range heads {
-		if o.Err == nil {
-			m.comparisons.Done(known[i].Client)
+	for i, o := range m.opts.Queue.ClientHeads(ctx, known) {
+		if o.Err != nil {
+			m.comparisons.Failed(known[i].Client)
+			if first == nil {
+				first = o.Err
+			}
 			continue
 		}
-		m.comparisons.Failed(known[i].Client)
-		if list[i].reads = true; first == nil {
-			first = o.Err
-		}
-	}
-	for i := range list {
-		if u := &list[i]; !u.reads {
-			u.s.shard.loop.Post(func() { u.s.inbox.compare(u.s, u.id, heads[i].Value) })
+		m.comparisons.Done(known[i].Client)
+		if o.Value != (queue.ClientHead{ID: known[i].ID, Generation: known[i].Generation}) {
+			list[i].s.compareWith(known[i].ID, o.Value)
 		}
 	}
 	return first
+}
+
+// compareWith has the session compare its inbox with the end of the queue in the store, on its
+// loop.
+func (s *Session) compareWith(known int64, head queue.ClientHead) {
+	s.shard.loop.Post(func() { s.inbox.compare(s, known, head) })
 }
 
 // eachOnLoop calls f for each element of list, on the loop of its session, and returns when all
@@ -102,6 +104,6 @@ func (m *Manager) eachOnLoop(list []sentUpTo, f func(*sentUpTo)) {
 func (s *Session) noteSent(u *sentUpTo) {
 	s.checkFullWindow()
 	in := &s.inbox
-	u.known = queue.ClientKnown{Client: s.client, Empty: len(in.unacked) == 0}
-	u.id, u.reads = in.end(), s.state != open || in.dirty
+	u.known = queue.ClientKnown{Client: s.client, ID: in.end(), Generation: s.generation, Empty: len(in.unacked) == 0}
+	u.reads = s.state != open || in.dirty
 }

@@ -149,7 +149,7 @@ func TestCompareExpectsEmptyLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.settle()
-		if _, compared := h.q.take(); len(compared) != 1 || compared[0] != (queue.ClientKnown{Client: "phone", Empty: want}) {
+		if _, compared := h.q.take(); len(compared) != 1 || compared[0].Client != "phone" || compared[0].Empty != want {
 			t.Errorf("compared %+v, want phone with an empty list: %v", compared, want)
 		}
 		a := h.push()

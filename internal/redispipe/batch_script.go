@@ -182,15 +182,21 @@ func (c *command) answer() {
 		}
 		return
 	}
-	values, _ := c.cmd.(unretried).Val().([]any)
 	for i, call := range c.calls {
-		if len(values) != len(c.calls) {
-			call.err = fmt.Errorf("redispipe: %s answers with %d values for %d targets", call.script.Name, len(values), len(c.calls))
-		} else if err, failed := values[i].(error); failed {
-			call.err = err
-		} else {
-			call.value = values[i]
-		}
+		a := answerOf(call.script, c.cmd, i, len(c.calls))
+		call.value, call.err = a.Value, a.Err
 		call.answered()
 	}
+}
+
+// answerOf returns the answer for target i of the n targets of a run.
+func answerOf(script *Script, cmd redis.Cmder, i, n int) Answer {
+	values, _ := cmd.(unretried).Val().([]any)
+	if len(values) != n {
+		return Answer{Err: fmt.Errorf("redispipe: %s answers with %d values for %d targets", script.Name, len(values), n)}
+	}
+	if err, failed := values[i].(error); failed {
+		return Answer{Err: err}
+	}
+	return Answer{Value: values[i]}
 }

@@ -3,7 +3,8 @@
 // flight, the next one collects commands. A caller blocks until its own command has been answered.
 //
 // A [BatchScript] is a script that handles many targets. The targets of concurrent calls share one
-// run of the script. In a Cluster each target is a run of its own.
+// run of the script. In a Cluster each target is a run of its own. [Pipe.EvalMany] is for a caller
+// that has tens of thousands of targets.
 //
 // A [Coalescer] is for work of several commands or steps. While one call is in flight, it collects
 // the names for the next call.
