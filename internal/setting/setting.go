@@ -164,15 +164,10 @@ func (s *Setting) CheckChoices(texts ...string) error {
 
 func (s *Setting) parseDuration(text string) (any, error) {
 	d, err := time.ParseDuration(text)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("want a duration like 2s or 30m, got %q", text)
-	case d < 0 && s.zero:
-		return nil, fmt.Errorf("want zero or more, got %q", text)
-	case d <= 0 && !s.zero:
-		return nil, fmt.Errorf("want more than zero, got %q", text)
 	}
-	return d, nil
+	return d, s.checkBound(int64(d), text)
 }
 
 func (s *Setting) parseNumber(text string) (any, error) {
@@ -182,12 +177,19 @@ func (s *Setting) parseNumber(text string) (any, error) {
 		return nil, fmt.Errorf("%s is too large", text)
 	case err != nil:
 		return nil, fmt.Errorf("want a whole number, got %q", text)
-	case n < 0 && s.zero:
-		return nil, fmt.Errorf("want zero or more, got %d", n)
-	case n <= 0 && !s.zero:
-		return nil, fmt.Errorf("want more than zero, got %d", n)
 	}
-	return n, nil
+	return n, s.checkBound(n, text)
+}
+
+// checkBound returns an error if n, whose text is a number or a duration, is too small.
+func (s *Setting) checkBound(n int64, text string) error {
+	switch {
+	case n < 0 && s.zero:
+		return fmt.Errorf("want zero or more, got %s", text)
+	case n <= 0 && !s.zero:
+		return fmt.Errorf("want more than zero, got %s", text)
+	}
+	return nil
 }
 
 // OrList returns words as in "a, b or c".
