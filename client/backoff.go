@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// backoff draws delays uniformly from min to a bound ("full jitter", with a floor). The bound is
-// first at the beginning: all clients of a dead instance fail in the same millisecond, and the
-// first delay already spreads them. Then it is the time for which something has failed, up to five
-// times first, and later a third of that time, up to max. So outages of seconds in a row do not add
-// up to long delays.
+// backoff draws each delay at random, uniformly from min to an upper bound. The bound begins at
+// first, because all clients of a dead instance fail in the same millisecond: the first delay
+// already spreads them. Then the bound grows with the time for which something has failed. It is
+// this time until that is five times first, and then stays there until a third of the time is more.
+// It is never above max. So several outages of seconds in a row do not lead to long delays.
 type backoff struct {
 	min, first, max time.Duration
 	since           time.Time // when the failures began; zero means that there are none
@@ -22,7 +22,7 @@ func newBackoff(o Options, n int) backoff {
 	return backoff{min: o.BackoffMin, first: 4 * o.BackoffMin * time.Duration(2*n-1), max: o.BackoffMax}
 }
 
-// age returns for how long it has failed.
+// age returns how long the failures have lasted.
 func (b *backoff) age() time.Duration {
 	if b.since.IsZero() {
 		return 0
@@ -39,7 +39,8 @@ func (b *backoff) next() time.Duration {
 	return b.min + rand.N(max(0, most-b.min)+1)
 }
 
-// forget subtracts d from the time for which it has failed. It reports whether nothing is left.
+// forget subtracts d from the time for which it has failed. It reports whether no time is
+// left.
 func (b *backoff) forget(d time.Duration) bool {
 	if b.age() <= d {
 		b.reset()

@@ -46,9 +46,9 @@ func (c *Client) deliverOne(it *item) {
 	case it.do != nil:
 		it.do()
 		return
-	case it.view != nil:
+	case it.view != nil: // the message changes fields
 		it.message.Changes = it.view.message(it.message.ID, it.state)
-		if it.loaded {
+		if it.loaded { // the data of Load already has it
 			it.message.Data = nil
 		}
 		if it.message.Data == nil && it.message.Changes == nil && (it.state.Erase == 0 || it.loaded) {

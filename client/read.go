@@ -59,8 +59,8 @@ func (c *Client) ReadFields(ctx context.Context, channel string, query FieldsQue
 }
 
 // FieldsPages reads the fields of a channel page by page, until the last page or an error. Each
-// page is consistent, but fields may change between two pages. Subscribe with State to get all
-// fields at one id.
+// page is consistent, but fields may change between two pages. To get all fields as of
+// one message, subscribe with State.
 func (c *Client) FieldsPages(ctx context.Context, channel string, query FieldsQuery) iter.Seq2[FieldsPage, error] {
 	return func(yield func(FieldsPage, error) bool) {
 		for {

@@ -232,7 +232,7 @@ func (a api) endpoints() []endpoint {
 		{pattern: "GET /v1/clients/{user}/{client}/queue", scope: ScopeRead, handle: a.clientQueue, query: []string{"after", "limit", "wait"}},
 		{pattern: "GET /v1/users", scope: ScopeRead, handle: a.onlineUsers, query: []string{"limit", "cursor"}},
 		{pattern: "GET /v1/users/{user}", scope: ScopeRead, handle: a.user},
-		{pattern: "POST /v1/users/query", scope: ScopeRead, handle: a.query, body: true},
+		{pattern: "POST /v1/users/query", scope: ScopeRead, handle: a.queryUsers, body: true},
 		{pattern: "GET /v1/servers", scope: ScopeRead, handle: a.servers},
 		{pattern: "GET /v1/self", handle: a.self},
 		{pattern: "GET /v1/stats", scope: ScopeRead, handle: a.stats},

@@ -51,7 +51,7 @@ func (a api) channel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	servers, err1 := a.Registry.ChannelServers(r.Context(), name)
-	page, err2 := a.Queue.ReadChannel(r.Context(), name, 0, 0)
+	position, err2 := a.Queue.ReadChannel(r.Context(), name, 0, 0) // no messages, only the last id
 	size, err3 := a.Queue.ChannelSize(r.Context(), name)
 	if err := cmp.Or(err1, err2, err3); err != nil {
 		a.writeError(w, err)
@@ -60,7 +60,7 @@ func (a api) channel(w http.ResponseWriter, r *http.Request) {
 	servers = slices.DeleteFunc(servers, func(s string) bool { return !a.Cluster.Live(s) })
 	counts, partial := a.Cluster.Subscribers(r.Context(), []string{name})
 	answer := map[string]any{
-		"channel": name, "servers": len(servers), "subscribers": counts[0], "id": page.Last, "messages": size,
+		"channel": name, "servers": len(servers), "subscribers": counts[0], "id": position.Last, "messages": size,
 	}
 	if partial {
 		answer["partial"] = true
@@ -77,6 +77,7 @@ type clientStatus struct {
 	Queued int    `json:"queued"`
 }
 
+// user answers the clients of a user, and whether one of them is online.
 func (a api) user(w http.ResponseWriter, r *http.Request) {
 	user, err := PathName(r, "user")
 	if err != nil {
@@ -131,7 +132,8 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 	}{user, online, revoked, clients})
 }
 
-func (a api) query(w http.ResponseWriter, r *http.Request) {
+// queryUsers answers which users of a list are online.
+func (a api) queryUsers(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Users nameList `json:"users" required:"true"`
 	}
@@ -216,8 +218,9 @@ func (a api) servers(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"servers": rows})
 }
 
-// leasedServers reports which servers of the items hold a lease now. The clients of a server
-// without a lease are offline: a killed server leaves its bindings in place.
+// leasedServers returns the servers of the items that hold a lease now. The clients of a server
+// without a lease are offline, although it may still be in their bindings: a killed server cannot
+// remove these.
 func leasedServers[T any](ctx context.Context, a api, items []T, server func(T) string) (map[string]bool, error) {
 	var servers []string
 	for _, item := range items {

@@ -9,26 +9,26 @@ import (
 
 // FieldEnds makes the backend receive an event when fields of a channel end.
 type FieldEnds interface {
-	// Track is called before updates of the channels' states. An update is not stored if its error is
-	// set. The errors are in the order of the channels.
+	// Track is called before updates of the channels' states. It returns one error for each channel,
+	// in their order. If it is not nil, the update of that channel is refused and not stored.
 	Track(ctx context.Context, channels []string) []error
-	// Changed is called after changes of the channels' states, in the order of the channels.
+	// Changed is called after changes of the channels' states. changes are in the order of channels.
 	Changed(ctx context.Context, channels []string, changes []queue.Appended)
 }
 
-// trackedChanges are changes of the states of channels whose FieldEnds are reported.
+// trackedChanges collects stored changes of states, to report them to FieldEnds in one call.
 type trackedChanges struct {
 	*Pusher
 	channels []string
 	changes  []queue.Appended
 }
 
-// tracks reports whether FieldEnds are reported for a channel.
+// tracks reports whether FieldEnds is called for a channel.
 func (p *Pusher) tracks(channel string) bool {
 	return p.opts.FieldEnds != nil && p.opts.TracksFields(channel)
 }
 
-// track is called before a push to a channel.
+// track calls FieldEnds.Track before a push to a channel.
 func (p *Pusher) track(ctx context.Context, channel string, payload Payload) error {
 	if payload.Update == nil || !p.tracks(channel) {
 		return nil
@@ -36,8 +36,8 @@ func (p *Pusher) track(ctx context.Context, channel string, payload Payload) err
 	return p.opts.FieldEnds.Track(ctx, []string{channel})[0]
 }
 
-// trackAll is called before pushes to channels. It returns those that may be stored, and finishes
-// the others.
+// trackAll calls FieldEnds.Track before pushes to channels. It returns those that may be stored,
+// and finishes the others with their error.
 func (p *Pusher) trackAll(ctx context.Context, pushes []*Push) []*Push {
 	var channels []string
 	var tracked []*Push

@@ -7,13 +7,13 @@ import "unicode/utf8"
 // be valid JSON: the caller then uses encoding/json, which decides and returns the error. A pass of
 // encoding/json takes five times as long.
 type Scanner struct {
-	text    []byte
-	at      int
-	depth   int    // how many lists and objects of a value are open
-	outer   int    // how many are open around the values, see Within
-	objects uint64 // a stack of bits, the innermost lowest: 1 for an open object, 0 for an open list
-	bits    byte   // the bitwise OR of all bytes in strings
-	compact bool   // no white space was skipped
+	text       []byte
+	at         int
+	depth      int    // how many lists and objects of a value are open
+	outer      int    // how many lists and objects are open around a value, see Within
+	objects    uint64 // one bit for each open level, the innermost in bit 0: 1 for an object, 0 for a list
+	stringBits byte   // the bitwise OR of all bytes in strings: 0x80 or more if one is not ASCII
+	compact    bool   // no white space was skipped
 }
 
 // NewScanner returns a Scanner at the start of text.
@@ -56,20 +56,20 @@ func (s *Scanner) Text() (text []byte, ok bool) {
 		return nil, false
 	}
 	from := s.at + 1
-	s.bits = 0
+	s.stringBits = 0
 	end := s.skipPlain(from)
 	if end == len(s.text) || s.text[end] != '"' {
 		return nil, false
 	}
-	if text = s.text[from:end]; s.bits >= utf8.RuneSelf && !utf8.Valid(text) {
+	if text = s.text[from:end]; s.stringBits >= utf8.RuneSelf && !utf8.Valid(text) {
 		return nil, false
 	}
 	s.at = end + 1
 	return text, true
 }
 
-// Integer reads a number of at most 18 digits without sign, fraction and exponent. It refuses a
-// number at the end of the text.
+// Integer reads a number of at most 18 digits without sign, fraction and exponent. Integers are
+// inside objects, so it refuses one at the end of the text.
 func (s *Scanner) Integer() (v int64, ok bool) {
 	s.peek()
 	from := s.at
@@ -92,11 +92,11 @@ func (s *Scanner) Integer() (v int64, ok bool) {
 func (s *Scanner) Value() (value []byte, compact, ok bool) {
 	s.peek()
 	from := s.at
-	s.depth, s.bits, s.compact = 0, 0, true
+	s.depth, s.stringBits, s.compact = 0, 0, true
 	for ok = s.begin(); ok && s.depth > 0; {
 		ok = s.next()
 	}
-	if value = s.text[from:s.at]; !ok || s.bits >= utf8.RuneSelf && !utf8.Valid(value) {
+	if value = s.text[from:s.at]; !ok || s.stringBits >= utf8.RuneSelf && !utf8.Valid(value) {
 		return nil, false, false
 	}
 	return value, s.compact, true
@@ -209,13 +209,13 @@ func (s *Scanner) word(word string) bool {
 }
 
 // skipPlain returns the index of the first special byte at or after i. It adds the bytes before it
-// to bits.
+// to stringBits.
 func (s *Scanner) skipPlain(i int) int {
-	text, bits := s.text, s.bits
+	text, bits := s.text, s.stringBits
 	for ; i < len(text) && !special[text[i]]; i++ {
 		bits |= text[i]
 	}
-	s.bits = bits
+	s.stringBits = bits
 	return i
 }
 
@@ -284,6 +284,7 @@ func (s *Scanner) number() bool {
 	return true
 }
 
+// skip reads the byte c, if it is the next one. Unlike Take, it does not skip white space.
 func (s *Scanner) skip(c byte) bool {
 	if s.at == len(s.text) || s.text[s.at] != c {
 		return false

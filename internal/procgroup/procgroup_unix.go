@@ -12,5 +12,6 @@ import (
 // the terminal does not reach the group.
 func Set(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Kill kills the process group of p, whose command had Set. The group may outlive p.
+// Kill kills the process group of p, which was started with Set, also what
+// still runs in it after p has exited.
 func Kill(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }

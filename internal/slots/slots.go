@@ -1,5 +1,5 @@
 // Package slots has sets of the hash slots of a Redis Cluster. The slot of a key decides which
-// master holds it. So a set says what the failover of a master concerns.
+// master holds it. A set names the keys that the failover of a master may have lost.
 package slots
 
 import "strings"
@@ -10,8 +10,8 @@ const Count = 16384
 // Set is a set of slots. The zero value is empty.
 type Set [Count / 64]uint64
 
-// All returns the set of all slots: what a failover concerns if the store is no Cluster, or if its
-// slots are not known.
+// All returns the set of all slots, for a failover of a store that is no Cluster, or whose slots
+// are not known.
 func All() (s Set) {
 	for i := range s {
 		s[i] = ^uint64(0)
@@ -39,17 +39,18 @@ func (s *Set) Has(slot int) bool { return s[slot/64]&(1<<(slot%64)) != 0 }
 // HasKey reports whether the set has the slot of a key.
 func (s *Set) HasKey(key string) bool { return s.Has(OfKey(key)) }
 
-// HasName reports whether the set has the slot of a name.
+// HasName reports whether the set has the slot of the keys that have name in braces.
 func (s *Set) HasName(name string) bool { return s.Has(Of(name)) }
 
 // Empty reports whether the set is empty.
 func (s *Set) Empty() bool { return *s == Set{} }
 
-// Of returns the slot of the keys that have name in braces: those of a channel, a client, a user or
-// a server. Names have no braces.
+// Of returns the slot of the keys that have name in braces, such as ch_{name}. A name is that of a
+// channel, a client, a user or a server, and has no braces.
 func Of(name string) int { return int(crc16(name) % Count) }
 
-// OfKey returns the slot of a key. If the key has a text in braces, only the first of them counts.
+// OfKey returns the slot of a key. If the key has text in braces, that decides alone; the first
+// braces count.
 func OfKey(key string) int {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {

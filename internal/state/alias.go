@@ -11,9 +11,9 @@ import (
 // MaxAlias is the longest alias, in bytes.
 const MaxAlias = 128
 
-// IsAlias reports whether a text can be shown in place of a client id. It must fit a roster, whose
-// changes are lines and whose version is in a field that begins with a space. update_state.lua
-// repeats the rule.
+// IsAlias reports whether a text can be shown in place of a client id. A roster has the
+// alias as the name of a hash field, and changes of a roster are lines. So an alias has no control
+// characters, and no leading space, as the field " version" has. update_state.lua repeats the rule.
 func IsAlias(text string) bool {
 	if text == "" || len(text) > MaxAlias || text[0] == ' ' || !utf8.ValidString(text) {
 		return false
@@ -26,7 +26,7 @@ func IsAlias(text string) bool {
 	return true
 }
 
-// aliasOf returns the alias that a value is, or "".
+// aliasOf decodes the value of a field as an alias. It returns "" if the value is none.
 func aliasOf(value []byte) string {
 	s := payload.NewScanner(value)
 	text, ok := s.Text()

@@ -20,7 +20,7 @@ func (a *update) check() error {
 			return err
 		}
 	}
-	if err := a.checkOwned(); err != nil {
+	if err := a.checkOwnedLimit(); err != nil {
 		return err
 	}
 	return a.checkLimits()
@@ -203,8 +203,8 @@ func (a *update) checkPartDeletion(op *Op, old *Field) error {
 	return nil
 }
 
-// checkOwned checks how many fields the client would own.
-func (a *update) checkOwned() error {
+// checkOwnedLimit checks how many fields the client would own.
+func (a *update) checkOwnedLimit() error {
 	if a.Owned == 0 || a.Client == "" {
 		return nil
 	}

@@ -12,9 +12,10 @@ type Connection struct {
 	Server     string
 }
 
-// End records that connections have ended. The fields that have no other connected owner become
-// away, or end at once if they have no grace period. A connection with a lower generation than the
-// recorded one is ignored. The generation cannot come back.
+// End records that connections have ended for good: [State.Back] refuses their generations from
+// now on. The fields that have no other connected owner become away, which begins their grace
+// period, or end at once if they have none. A connection with a lower generation than the recorded
+// one is ignored.
 func (s *State) End(now int64, next func() int64, ended ...Connection) Result {
 	c := s.begin(now, next)
 	for _, conn := range ended {
@@ -31,8 +32,9 @@ func (s *State) End(now int64, next func() int64, ended ...Connection) Result {
 	return c.finish()
 }
 
-// EndServer is End for all clients that own fields and whose connection is held by the server. A
-// generation comes back if [State.Back] names another server.
+// EndServer is like End for all owners whose connection is on a server that was declared dead. But
+// [State.Back] accepts the same generations from a server with another id: a server that was not
+// dead goes on with a new id.
 func (s *State) EndServer(now int64, next func() int64, server string) Result {
 	c := s.begin(now, next)
 	for _, client := range slices.Sorted(maps.Keys(c.owners)) {
@@ -63,8 +65,8 @@ func (c *change) checkOwned(o *owner) {
 }
 
 // Back records that an owner is connected, with a new generation or on a new server. Its fields are
-// no longer away. ok is false if a higher generation is recorded, or if this one has ended. Back
-// ignores a client that owns nothing.
+// no longer away. ok is false if the connection is too old: a higher generation is recorded, or
+// this one has ended. Back ignores a client that owns nothing.
 func (s *State) Back(now int64, next func() int64, conn Connection) (r Result, ok bool) {
 	c := s.begin(now, next)
 	o := c.owners[conn.Client]
@@ -74,9 +76,10 @@ func (s *State) Back(now int64, next func() int64, conn Connection) (r Result, o
 	return c.finish(), ok
 }
 
-// Disown ends the ownership of all fields of a connection: it has unsubscribed. A field without
-// other owners ends at once. A field with GraceNever stays, and keeps the client as an owner
-// that is not connected. A connection with a lower generation than the recorded one is ignored.
+// Disown ends the ownership of all fields of a connection that has unsubscribed. A field without
+// other owners ends at once. A field whose Grace is AwayStays stays, and keeps the client as an
+// owner that is not connected. A connection with a lower generation than the recorded one is
+// ignored.
 func (s *State) Disown(now int64, next func() int64, conn Connection) Result {
 	c := s.begin(now, next)
 	o := c.owners[conn.Client]
@@ -94,14 +97,16 @@ func (s *State) Disown(now int64, next func() int64, conn Connection) Result {
 			c.checkOwners(name)
 		}
 	}
-	if o.generation < conn.Generation || o.ended == 0 { // lower generations may not own fields again
+	// Lower generations may not own fields again, but this connection may.
+	if o.generation < conn.Generation || o.ended == 0 {
 		o.generation, o.server, o.ended = conn.Generation-1, "", now
 	}
 	c.checkOwned(o) // those that stay
 	return c.finish()
 }
 
-// checkOwners makes an owned field away or not away, as its owners are connected or not.
+// checkOwners makes an owned field away if no owner is connected, and not away if one is. A field
+// without a grace period ends instead.
 func (c *change) checkOwners(name string) {
 	f := c.fields.get(name)
 	if f == nil || len(f.Owners) == 0 {
@@ -124,19 +129,19 @@ func (c *change) checkOwners(name string) {
 	}
 }
 
-// setBack ends the grace period of a field.
+// setBack makes a field no longer away.
 func (c *change) setBack(name string, f *Field) {
 	c.endChanged(f.Until(), f.Lease)
 	f.Away = 0
-	c.grow(2 * len(name)) // Back and Until
+	c.grow(2 * len(name)) // in entry.Back and entry.Until
 	c.entry.Back = append(c.entry.Back, name)
 	if delete(c.entry.Until, name); f.Lease > 0 {
 		c.entry.setUntil(name, f.Lease)
 	}
 }
 
-// addOwner makes a client an owner of the field of an operation. It returns false if the field has
-// ended with a parent that the update has disowned.
+// addOwner makes a client an owner of the field of an operation. It returns false if the field is
+// gone: an earlier operation of the update has disowned its parent, which ended with its children.
 func (c *change) addOwner(op *Op, client string) bool {
 	f := c.fields.get(op.Field)
 	if f == nil {
@@ -178,11 +183,11 @@ func (c *change) removeOwner(name string, f *Field, client string) {
 	c.entry.setOwners(name, f.Owners)
 }
 
-// disown ends the ownership of a client, or that of all owners if client is "". A field without
-// owners is no longer away.
+// disown ends the ownership of a field by a client, or by all owners if client is "". A field
+// without owners is not owned any more: it is not away, and has no grace period.
 func (c *change) disown(name, client string) {
 	f := c.fields.get(name)
-	if f == nil { // it has ended with a parent that the update has disowned
+	if f == nil { // it has ended with its parent, see addOwner
 		return
 	}
 	for _, owner := range slices.Clone(f.Owners) {

@@ -1,11 +1,11 @@
 import { now } from "./clock.js";
 
 /**
- * Backoff draws delays uniformly from `min` to an upper bound ("full jitter", with a floor). The
- * bound is `first` at the beginning: all clients of a dead instance fail in the same millisecond,
- * and the first delay already spreads them. Then it is the time for which something has failed, up
- * to five times `first`, and later a third of that time, up to `max`. So outages of seconds in a row
- * do not add up to long delays.
+ * Backoff draws each delay at random, uniformly from `min` to an upper bound. The bound begins at
+ * `first`, because all clients of a dead instance fail in the same millisecond: the first delay
+ * already spreads them. Then the bound grows with the time for which something has failed. It is
+ * this time until that is five times `first`, and then stays there until a third of the time is
+ * more. It is never above `max`. So several outages of seconds in a row do not lead to long delays.
  */
 export class Backoff {
   private _since: number | undefined; // when the failures began
@@ -16,7 +16,7 @@ export class Backoff {
     private readonly _first = 4 * _min,
   ) {}
 
-  /** For how long it has failed, in ms. */
+  /** How long the failures have lasted, in ms. */
   get _age(): number {
     return now() - (this._since ?? now());
   }
@@ -28,7 +28,7 @@ export class Backoff {
     return this._min + Math.random() * Math.max(0, most - this._min);
   }
 
-  /** Forgets `ms` of the time for which it has failed. Returns whether nothing is left. */
+  /** Subtracts `ms` from the time for which it has failed. Returns whether no time is left. */
   _forget(ms = Infinity): boolean {
     if (this._age <= ms) this._since = undefined;
     else this._since! += ms;
