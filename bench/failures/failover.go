@@ -60,7 +60,7 @@ func launchReplicated(ctx context.Context, store, dir string) (r replicated, err
 		r.dead, r.replicas = []*redistest.Server{dead}, []*redistest.Server{replica}
 		return r, err
 	}
-	c, err := redistest.LaunchReplicatedCluster(dir, 3, "--maxmemory-policy", "noeviction")
+	c, err := redistest.LaunchReplicatedCluster(dir, 3, "--maxmemory-policy", "noeviction", "--cluster-require-full-coverage", "no")
 	if err != nil {
 		return r, err
 	}
