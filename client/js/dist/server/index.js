@@ -119,7 +119,7 @@ var Backoff = class {
     this._max = _max;
     this._first = _first;
   }
-  /** For how long it has failed, in ms. */
+  /** How long the failures have lasted, in ms. */
   get _age() {
     return now() - (this._since ?? now());
   }
@@ -129,7 +129,7 @@ var Backoff = class {
     const most = Math.min(Math.max(this._first, Math.min(this._age, 5 * this._first), this._age / 3), this._max);
     return this._min + Math.random() * Math.max(0, most - this._min);
   }
-  /** Forgets `ms` of the time for which it has failed. Returns whether nothing is left. */
+  /** Subtracts `ms` from the time for which it has failed. Returns whether no time is left. */
   _forget(ms = Infinity) {
     if (this._age <= ms) this._since = void 0;
     else this._since += ms;
