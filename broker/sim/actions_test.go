@@ -234,7 +234,7 @@ func (w *world) stepConn(c *conn) {
 		c.stepState(channel)
 		return
 	}
-	switch w.rng.IntN(13) {
+	switch w.rng.IntN(19) {
 	case 0, 1, 2, 3, 4:
 		if c.hasRequest(channel) {
 			return
@@ -256,6 +256,8 @@ func (w *world) stepConn(c *conn) {
 	case 9, 10:
 		c.socket = socketState(1 + w.rng.IntN(2))
 		w.log("%v stops reading (%d)", c, c.socket)
+	case 11, 12, 13, 14, 15, 16:
+		c.stepUser()
 	default:
 		c.leave()
 		if w.oneIn(2) {

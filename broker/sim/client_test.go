@@ -65,6 +65,8 @@ type conn struct {
 
 	after     *int64                   // for $all, from the connect request
 	subs      map[string]*subscription // the client's subscriptions, as confirmed by the broker
+	watches   map[string]*userWatch    // by user: the users whose presence the client watches
+	resuming  bool                     // the session learns that the socket is writable again
 	requests  map[int64]request        // by ref
 	refs      int64
 	inbox     int64  // the last id that arrived from the client's queue
@@ -80,6 +82,7 @@ type request struct {
 	change        *wire.Change // of a publish
 	data          []byte
 	reported      int64 // of a subscribe: the last report of an erasure that the broker has sent
+	absencesEnded int   // of a subscribe to a user: absences.ended of the broker
 }
 
 // requestOf returns what the client remembers of a request.
@@ -127,7 +130,7 @@ func (cl *client) dial(n *node) *conn {
 	w.dialed++
 	c := &conn{
 		client: cl, node: n, loop: n.loops[w.rng.IntN(len(n.loops))], number: w.dialed,
-		subs: map[string]*subscription{}, requests: map[int64]request{},
+		subs: map[string]*subscription{}, watches: map[string]*userWatch{}, requests: map[int64]request{},
 	}
 	w.conns = append(w.conns, c)
 	for _, kept := range cl.held { // the former connection may change its own
@@ -165,6 +168,9 @@ func (c *conn) send(r wire.Request) {
 	r.Ref = wire.RefOf(c.refs)
 	req := requestOf(r)
 	req.reported = c.node.reports[r.Channel]
+	if user, ok := userOf(r.Channel); ok {
+		req.absencesEnded = c.node.absencesOf(user).ended
+	}
 	c.requests[c.refs] = req
 	c.session.Receive(r, len(toJSON(r)))
 	c.client.w.settle()
@@ -239,7 +245,9 @@ func (c *conn) unblock() {
 		c.receive(e)
 	}
 	if c.session != nil {
+		c.resuming = true
 		c.session.Writable()
+		c.resuming = false
 	}
 	c.client.w.settle()
 }
@@ -292,6 +300,7 @@ func (c *conn) receive(e wire.Event) {
 	if c.expectGap != nil && e.Type != wire.TypeGap {
 		w.violate("%v resumed $all after %d, begins elsewhere and received no gap", c, *c.expectGap)
 	}
+	user, isUser := userOf(e.Channel)
 	switch e.Type {
 	case wire.TypeConnected:
 		c.state, c.confirmed, c.client.connectedOnce = open, true, true
@@ -300,6 +309,10 @@ func (c *conn) receive(e wire.Event) {
 		}
 		c.subscribed(wire.AllChannel, *e.ID, c.after, nil)
 	case wire.TypeSubscribed:
+		if isUser {
+			c.userWatched(user, req)
+			break
+		}
 		if c.subs[e.Channel] != nil && (req.state != nil || req.presence) {
 			c.passHidden(e.Channel, *e.ID)
 		} else {
@@ -318,6 +331,7 @@ func (c *conn) receive(e wire.Event) {
 		c.published(req, e)
 	case wire.TypeUnsubscribed:
 		delete(c.subs, e.Channel)
+		delete(c.watches, user)
 	case wire.TypeMessage:
 		c.message(e)
 	case wire.TypeGap:
@@ -325,6 +339,10 @@ func (c *conn) receive(e wire.Event) {
 	case wire.TypeError:
 		w.model.checkError(c, req, e)
 	case wire.TypeJoin, wire.TypeLeave, wire.TypePresence:
+		if isUser {
+			c.userChanged(user, e)
+			break
+		}
 		c.presence(e)
 	case wire.TypePong:
 	default:

@@ -55,6 +55,14 @@
 //   - no join or leave repeats what the events before it have said, except after a page
 //   - in the end, everything that a watcher knows of the members is true
 //
+// Some connections watch users. The store may lose, unnoticed, which servers watch a user:
+//
+//   - no join or leave repeats what the watcher knows, except after it was backed up
+//   - a watcher knows at once that a user is bound to a server with a lease
+//   - in runs without faults, there is at most one leave for each absence that is longer than the
+//     grace period
+//   - in the end, after the grace period, what a watcher knows agrees with the bindings
+//
 // At the end all faults stop, everything is delivered, and the model checks that nothing is
 // missing. Then all clients disconnect, and nothing may remain in the stores.
 //

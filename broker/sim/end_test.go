@@ -60,9 +60,8 @@ func (w *world) heal() {
 			w.stepStatesRound()
 			w.runUntilIdle()
 		}
-		for range refreshEvery/time.Second + 1 { // until every binding has been refreshed
-			w.waitTwoSeconds()
-		}
+		w.awaitRenewals()
+		w.awaitRenewals()
 		w.healed = true
 	}
 }
@@ -95,6 +94,7 @@ func (w *world) runAndCheck() {
 	if !w.faulty() {
 		w.checkComplete()
 		w.checkRosters(func(n *node) bool { return n.largeChannel == 0 })
+		w.checkUsers(false)
 	}
 }
 
@@ -111,6 +111,13 @@ func (w *world) sweepAll() {
 	w.runUntilIdle()
 }
 
+// awaitRenewals waits until every binding and every registration of a watching server is renewed.
+func (w *world) awaitRenewals() {
+	for range refreshEvery/(2*time.Second) + 1 {
+		w.waitTwoSeconds()
+	}
+}
+
 // waitTwoSeconds lets two seconds pass without faults.
 func (w *world) waitTwoSeconds() {
 	w.sleepWithHeartbeats(2 * time.Second)
@@ -125,11 +132,12 @@ func (w *world) waitTwoSeconds() {
 
 // finish ends a run: everything is delivered, and then all clients disconnect.
 func (w *world) finish() {
-	steps := []func(){w.heal, w.checkComplete, w.checkOwners, w.checkAllRosters, w.readRosters, w.checkAllRosters, w.pushAll, w.checkComplete}
+	steps := []func(){w.heal, w.checkComplete, w.checkOwners, w.checkAllRosters, w.readRosters, w.checkAllRosters, w.checkAllUsers, w.pushAll, w.checkComplete}
 	if w.seed%3 > 0 { // in the other runs, clients without a connection stay away
 		steps = append(steps, w.reconnectAll, w.checkComplete, w.checkOwners, w.checkReceived, w.checkAllRosters, w.readRosters, w.checkAllRosters)
 	}
-	steps = append(steps, w.checkStoredErasures, w.disconnectAll, w.checkNothingLeft, w.checkOwnersGone)
+	steps = append(steps, w.checkStoredErasures, w.leaveButOne, w.checkAllUsers)
+	steps = append(steps, w.disconnectAll, w.checkNothingLeft, w.checkNoWatches, w.checkOwnersGone)
 	for _, step := range steps {
 		if step(); w.failed() {
 			return

@@ -19,6 +19,10 @@ func (w *world) stepFault() {
 		w.log("the queue's clock is %v ahead", w.clockAhead)
 	case k < 1 && w.oneIn(2):
 		w.failOver(w.rng.IntN(masters), func() bool { return w.oneIn(2) })
+	case w.oneIn(6):
+		user := pick(w, watchedUsers)
+		w.log("the store has forgotten who watches %s", user)
+		w.loseWatches(func(lost string) bool { return lost == user })
 	case k < 2:
 		w.storeDown = !w.storeDown
 		w.log("the store is down: %v", w.storeDown)

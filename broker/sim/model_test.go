@@ -157,6 +157,9 @@ func (m *model) checkExecuted(c *call, before record) {
 	if c.stage != executed {
 		return
 	}
+	if c.op == "User" && c.function == "readStore" && c.err == nil {
+		c.node.userRead(c.subject.user, c.value.([]registry.Binding))
+	}
 	if server := c.subject.server; server != "" && m.dead[server] && c.op != "DeclareDead" && !errors.Is(c.err, registry.ErrDead) {
 		m.w.violate("%v was allowed, but the server was declared dead", c)
 	}

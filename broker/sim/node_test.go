@@ -58,10 +58,13 @@ type node struct {
 	beatsLost bool // its beats do not reach the store
 
 	reports map[string]int64 // by channel: the last report of an erasure that a client received
+
+	ticks    int                  // so far
+	absences map[string]*absences // by user, see absencesOf
 }
 
 func (w *world) newNode(machine string) *node {
-	n := &node{w: w, machine: machine, dueRuns: make([]func(), loopsPerNode), largeChannel: pick(w, []int{0, 2})}
+	n := &node{w: w, machine: machine, dueRuns: make([]func(), loopsPerNode), largeChannel: pick(w, []int{0, 2}), absences: map[string]*absences{}}
 	n.store = &store{w: w, node: n, name: machine}
 	lost := func(int) { w.violate("%s detects a loss, but the store lost nothing", machine) }
 	n.Links = peer.New(peer.Options{Self: func() string { return n.serverID() }})
@@ -107,6 +110,7 @@ func (w *world) newNode(machine string) *node {
 		LargeChannel: n.largeChannel,
 		Uncertain:    n.member.UncertainChannel,
 		Members:      func(channel string) []registry.Member { return n.sessions.Members(channel) },
+		Renewal:      refreshEvery, HasFormer: n.member.HasFormer,
 	})
 	n.presence.StopCoalescing() // its pauses only save calls
 	var access session.Access
@@ -172,6 +176,7 @@ func (n *node) startBeat() {
 
 // tick runs one round of Broker.tickLoop.
 func (n *node) tick() {
+	n.ticks++
 	n.hub.Tick()
 	n.states.Tick()
 	n.sessions.Tick()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -95,24 +96,31 @@ func (s *store) Users(ctx context.Context, users []string) ([][]registry.Binding
 	}, users)
 }
 
+// watchUser registers the server as watching one user.
+func (s *store) watchUser(ctx context.Context, server, user string) (registry.WatchOutcome, error) {
+	return callStore(ctx, s, "WatchUsers", subject{}, func(ctx context.Context) (registry.WatchOutcome, error) {
+		o := s.w.registry.WatchUsers(ctx, server, []string{user})[0]
+		return o, o.Err
+	}, server, user)
+}
+
 func (s *store) WatchUsers(ctx context.Context, server string, users []string) []registry.WatchOutcome {
 	out := make([]registry.WatchOutcome, len(users))
-	list, err := callStore(ctx, s, "WatchUsers", subject{}, func(ctx context.Context) ([]registry.WatchOutcome, error) {
-		return s.w.registry.WatchUsers(ctx, server, users), nil
-	}, server, users)
-	if err == nil {
-		return list
-	}
-	for i := range out {
-		out[i].Err = err
+	for i, o := range concurrently(ctx, users, func(ctx context.Context, user string) (registry.WatchOutcome, error) {
+		return s.watchUser(ctx, server, user)
+	}) {
+		out[i] = o.Value
+		out[i].Err = o.Err
 	}
 	return out
 }
 
 func (s *store) UnwatchUsers(ctx context.Context, list []registry.UserWatch) error {
-	return callStoreErr(ctx, s, "UnwatchUsers", subject{}, func(ctx context.Context) error {
-		return s.w.registry.UnwatchUsers(ctx, list)
-	}, list)
+	return errors.Join(errorsOf(concurrently(ctx, list, func(ctx context.Context, watch registry.UserWatch) (struct{}, error) {
+		return struct{}{}, callStoreErr(ctx, s, "UnwatchUsers", subject{}, func(ctx context.Context) error {
+			return s.w.registry.UnwatchUsers(ctx, []registry.UserWatch{watch})
+		}, watch)
+	}))...)
 }
 
 // loseWatches lets the store lose which servers watch some users.

@@ -179,7 +179,7 @@ func (s *store) ForgetUser(ctx context.Context, user, client string, generation 
 }
 
 func (s *store) User(ctx context.Context, user string) ([]registry.Binding, error) {
-	return callStore(ctx, s, "User", subject{}, func(ctx context.Context) ([]registry.Binding, error) { return s.w.registry.User(ctx, user) }, user)
+	return callStore(ctx, s, "User", subject{user: user}, func(ctx context.Context) ([]registry.Binding, error) { return s.w.registry.User(ctx, user) }, user)
 }
 
 func (s *store) bind(ctx context.Context, c queue.Claim) (queue.Bound, error) {
