@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,14 +61,12 @@ func (s *store) BindChannels(ctx context.Context, server string, channels []stri
 	}))
 }
 
-func (s *store) RebindChannels(ctx context.Context, server string, channels []string, _ func(channel string) bool) (restored []string, errs []error) {
+func (s *store) RebindChannels(ctx context.Context, server string, channels []string, list func(channel string) bool) (restored []string, errs []error) {
 	added := concurrently(ctx, channels, func(ctx context.Context, channel string) (restored bool, err error) {
-		err = callStoreErr(ctx, s, "BindChannel", subject{channel: channel, server: server}, func(ctx context.Context) error {
-			servers, err := s.w.registry.ChannelServers(ctx, channel)
-			restored = !slices.Contains(servers, server)
-			return errors.Join(err, s.w.registry.BindChannel(ctx, server, channel))
+		return callStore(ctx, s, "BindChannel", subject{channel: channel, server: server}, func(ctx context.Context) (bool, error) {
+			restored, errs := s.w.registry.RebindChannels(ctx, server, []string{channel}, list)
+			return len(restored) > 0, errs[0]
 		}, server, channel)
-		return restored, err
 	})
 	for i, o := range added {
 		if o.Value {
