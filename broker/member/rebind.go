@@ -140,7 +140,9 @@ func (m *Member) rebindBatch(ctx context.Context, batch map[item]need, formerID 
 	for _, i := range sorted(batch) {
 		needs := batch[i]
 		if i.kind == ofClient {
-			clients = append(clients, session.Lost{Client: i.name, Record: needs&needOwn != 0, User: needs&needUser != 0})
+			clients = append(clients, session.Lost{
+				Client: i.name, Record: needs&needOwn != 0, User: needs&needUser != 0, Renamed: formerID != "",
+			})
 			continue
 		}
 		if needs&needOwn != 0 {

@@ -93,19 +93,20 @@ func (t *clientTable) resize(n int) {
 // localClients knows the clients of this server: those with an open session, and those that are
 // being bound. The loops and the pool's workers use it.
 type localClients struct {
-	mu    sync.Mutex     // guards the fields below
-	open  clientTable    // the open sessions
-	users map[string]int // the number of open sessions of each user
-	binds map[string]*pendingBind
+	mu    sync.Mutex              // guards the fields below
+	open  clientTable             // the open sessions
+	users map[string]int          // the number of open sessions of each user
+	binds map[string]*pendingBind // the latest of each client
 }
 
 // pendingBind is a client from shortly before its bind call until its session is open. A hint that
 // comes meanwhile finds no session: the pendingBind remembers it. localClients.mu guards the
 // fields.
 type pendingBind struct {
-	generation int64 // 0 until the store has bound the client
-	hinted     bool  // the queue may hold messages that the bind did not count
-	lists      bool  // the subscriptions of the backend have perhaps changed since the bind read them
+	earlier    *pendingBind // of another connection of the client, whose session is not open yet
+	generation int64        // 0 until the store has bound the client
+	hinted     bool         // the queue may hold messages that the bind did not count
+	lists      bool         // the subscriptions of the backend have perhaps changed since the bind read them
 }
 
 func newLocalClients() localClients {
@@ -245,10 +246,10 @@ func (c *localClients) sessions() []*Session {
 func (c *localClients) beginBind(client string) *pendingBind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if before := c.binds[client]; before != nil {
-		before.hinted, before.lists = true, true // the new pendingBind takes the hints from now on
+	p := &pendingBind{earlier: c.binds[client]}
+	if p.earlier != nil {
+		p.earlier.hinted, p.earlier.lists = true, true // p takes the hints from now on
 	}
-	p := new(pendingBind)
 	c.binds[client] = p
 	return p
 }
@@ -264,7 +265,17 @@ func (c *localClients) bound(p *pendingBind, generation int64) {
 func (c *localClients) endBind(client string, p *pendingBind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.binds[client] == p {
+	latest := c.binds[client]
+	switch {
+	case latest != p:
+		for later := latest; later != nil; later = later.earlier {
+			if later.earlier == p {
+				later.earlier = p.earlier
+			}
+		}
+	case p.earlier != nil:
+		c.binds[client] = p.earlier
+	default:
 		delete(c.binds, client)
 	}
 }
@@ -290,8 +301,13 @@ func (c *localClients) hintAll() {
 func (c *localClients) holds(client string, generation int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, p := c.open.get(client), c.binds[client]
-	return s != nil && s.generation == generation || p != nil && p.generation == generation
+	for p := c.binds[client]; p != nil; p = p.earlier {
+		if p.generation == generation {
+			return true
+		}
+	}
+	s := c.open.get(client)
+	return s != nil && s.generation == generation
 }
 
 // hasNewer returns whether the client has an open session of a later generation.

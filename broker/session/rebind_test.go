@@ -69,6 +69,31 @@ func TestRebindWithoutAnswer(t *testing.T) {
 	}
 }
 
+// TestRebindOfRenamedServer finds the entry in a user's list that a renewal has written under the
+// server's new id. The servers that watch the user may have read the list before, so they must be
+// notified although nothing is lost.
+func TestRebindOfRenamedServer(t *testing.T) {
+	const client = "ann/phone"
+	var notified []string
+	h := newUnconnected(t, session.Options{Notify: session.Notify{UserChanged: func(_ string, watchers []string) {
+		notified = append(notified, watchers...)
+	}}}, unwrapped, []wire.Request{{Type: wire.TypeConnect, Client: "phone", User: "ann"}})
+	h.received()
+	if err := h.registry.WatchUsers(t.Context(), "watcher", []string{"ann"})[0].Err; err != nil {
+		t.Fatal(err)
+	}
+	for _, renamed := range []bool{false, true} {
+		notified = nil
+		if _, err := h.Rebind(t.Context(), []session.Lost{{Client: client, User: true, Renamed: renamed}}); err != nil {
+			t.Error(err)
+		}
+		h.settle()
+		if (len(notified) > 0) != renamed {
+			t.Errorf("renamed %v: notified %v", renamed, notified)
+		}
+	}
+}
+
 // TestRebind checks that Rebind writes and reads only what the store has lost.
 func TestRebind(t *testing.T) {
 	const client = "ann/phone"

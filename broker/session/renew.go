@@ -140,7 +140,7 @@ func (b *binder) renewUsers(ctx context.Context, server string, jobs []*renewJob
 		}
 		bound := registry.Binding{Client: j.binding.client, Server: server, Generation: j.binding.generation}
 		entry := registry.UserBinding{User: user, Binding: bound, Issued: j.proof.issued()}
-		if j.compared && !b.uncertainUsers.has(j.binding.client) {
+		if j.compared && !j.lost.Renamed && !b.uncertainUsers.has(j.binding.client) {
 			compared, ofCompared = append(compared, entry), append(ofCompared, j)
 		} else {
 			users, of = append(users, entry), append(of, j)
@@ -242,6 +242,10 @@ func (m *Manager) Held() []HeldClient {
 type Lost struct {
 	Client       string
 	Record, User bool
+	// Renamed is set if the server has had another id, under which the client was bound. The user's
+	// entry is then written without a comparison: a renewal may have written it already, without
+	// notifying the servers that watch the user.
+	Renamed bool
 }
 
 // Rebind compares the bindings of clients with the store, and makes them again under the server's

@@ -1,0 +1,39 @@
+package session
+
+import "testing"
+
+// TestTwoPendingBinds has the later of two connections of a client leave before its bind. The
+// client stays bound for the earlier one, whose session is not open yet: the server must not take
+// its generation for one that nobody has.
+func TestTwoPendingBinds(t *testing.T) {
+	const client = "ann/phone"
+	for _, earlierEndsFirst := range []bool{false, true} {
+		c := newLocalClients()
+		earlier := c.beginBind(client)
+		c.bound(earlier, 1)
+		later := c.beginBind(client)
+		if hinted, lists := c.missed(earlier); !hinted || !lists {
+			t.Error("the earlier connection does not read what the later one is told")
+		}
+		if !c.holds(client, 1) {
+			t.Error("while the later one is bound, nobody has the generation of the earlier one")
+		}
+		if earlierEndsFirst {
+			c.bound(later, 2)
+			c.endBind(client, earlier)
+			if c.holds(client, 1) || !c.holds(client, 2) {
+				t.Error("after the end of the earlier one, the generations are not those of the later one")
+			}
+			c.endBind(client, later)
+		} else {
+			c.endBind(client, later)
+			if !c.holds(client, 1) {
+				t.Error("after the end of the later one, nobody has the generation of the earlier one")
+			}
+			c.endBind(client, earlier)
+		}
+		if len(c.binds) > 0 {
+			t.Errorf("%d pending binds are left", len(c.binds))
+		}
+	}
+}
