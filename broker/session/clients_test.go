@@ -4,7 +4,7 @@ import "testing"
 
 // TestTwoPendingBinds has the later of two connections of a client leave before its bind. The
 // client stays bound for the earlier one, whose session is not open yet: the server must not take
-// its generation for one that nobody has.
+// its generation for one without a connection.
 func TestTwoPendingBinds(t *testing.T) {
 	const client = "ann/phone"
 	for _, earlierEndsFirst := range []bool{false, true} {
@@ -13,10 +13,10 @@ func TestTwoPendingBinds(t *testing.T) {
 		c.bound(earlier, 1)
 		later := c.beginBind(client)
 		if hinted, lists := c.missed(earlier); !hinted || !lists {
-			t.Error("the earlier connection does not read what the later one is told")
+			t.Error("the earlier connection does not read what the later one receives")
 		}
 		if !c.holds(client, 1) {
-			t.Error("while the later one is bound, nobody has the generation of the earlier one")
+			t.Error("while the later one is bound, the generation of the earlier one is unknown")
 		}
 		if earlierEndsFirst {
 			c.bound(later, 2)
@@ -28,7 +28,7 @@ func TestTwoPendingBinds(t *testing.T) {
 		} else {
 			c.endBind(client, later)
 			if !c.holds(client, 1) {
-				t.Error("after the end of the later one, nobody has the generation of the earlier one")
+				t.Error("after the end of the later one, the generation of the earlier one is unknown")
 			}
 			c.endBind(client, earlier)
 		}
