@@ -34,7 +34,7 @@ import (
 func (b *Broker) newListeners() listeners {
 	o := b.opts
 	gate := transport.NewGate(o.Limits.Connections)
-	gate.Evicted = b.connectionEvicted
+	gate.Evicted, gate.Keep = b.connectionEvicted, min(apiReserve, o.Limits.Connections/4)
 	addresses := limit.NewAddresses(limit.AddressOptions{
 		Connections: o.Limits.AddressConnections, Rate: o.Limits.AddressRate, Proxies: o.Limits.Proxies,
 		Refused: b.metrics.refused,

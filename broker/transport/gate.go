@@ -15,9 +15,13 @@ import (
 // An HTTP connection is provisional until it presents an API key, or becomes a WebSocket, a stream
 // or a link between servers. When the Gate is full, Enter closes the oldest provisional connection
 // and takes its place. So a backend that sends its key at once always gets in, and clients that
-// only hold connections open displace each other. To displace a backend they would have to open as
-// many connections as there are places before its first request arrives.
+// only hold connections open displace each other. To displace a backend they would have to open
+// Keep connections before its first request arrives.
 type Gate struct {
+	// Keep is the number of provisional connections that Enter leaves open: while there are fewer than
+	// that, it takes no place, since a new connection may be that of a backend. It is set before the
+	// Gate is used. Zero means one, that is, any provisional connection may be closed.
+	Keep int
 	// Evicted is called for each connection that was closed to make room, if it is not nil. It is
 	// set before the Gate is used.
 	Evicted func()
@@ -45,7 +49,7 @@ func (g *Gate) Enter() bool {
 func (g *Gate) Leave() { g.count.Add(-1) }
 
 // evict closes the oldest provisional connection and gives its place to the caller. It returns
-// false if there is no provisional connection.
+// false if there are fewer than Keep.
 func (g *Gate) evict() bool {
 	if !g.closeOldest() {
 		return false
@@ -62,8 +66,8 @@ func (g *Gate) evict() bool {
 func (g *Gate) closeOldest() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for oldest := g.provisional.Front(); oldest != nil; oldest = g.provisional.Front() {
-		p := g.provisional.Remove(oldest).(*place)
+	for g.provisional.Len() >= max(1, g.Keep) {
+		p := g.provisional.Remove(g.provisional.Front()).(*place)
 		p.element = nil
 		if !p.left.Swap(true) { // otherwise leave is giving the place back
 			_ = p.conn.Close()

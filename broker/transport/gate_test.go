@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"switchboard/internal/await"
 )
 
 // startGated starts an HTTP server for three connections with a reserve of two. A request of /key
@@ -124,6 +126,76 @@ func TestOldestProvisionalIsEvicted(t *testing.T) {
 		if !v.staysOpen() {
 			t.Error("a connection with a key ends")
 		}
+	}
+}
+
+// TestGateKeepsNewConnections checks that a full gate, in which all others have a key, does not
+// close a connection whose first request has not arrived. Other connections get into the reserve.
+func TestGateKeepsNewConnections(t *testing.T) {
+	addr, gate := startGated(t)
+	gate.Keep = 2
+	for range 2 {
+		v := visit(t, addr)
+		v.send("/key")
+		if !v.staysOpen() {
+			t.Fatal("the server closes a connection with a key")
+		}
+	}
+	backend := visit(t, addr)
+	await.True(t, "the gate is full", func() bool { return gate.count.Load() == 3 })
+	for range 20 {
+		if gate.Enter() { // as the Poller does
+			t.Fatal("a client took the place of the backend")
+		}
+		other := visit(t, addr)
+		other.send("/")
+		if other.staysOpen() {
+			t.Fatal("a connection without a key is not in the reserve")
+		}
+	}
+	backend.send("/key")
+	if !backend.staysOpen() {
+		t.Error("the connection of the backend ends")
+	}
+}
+
+// TestGateKeepsSoMany checks that a connection is closed for the Keep-th one after it, and
+// not before.
+func TestGateKeepsSoMany(t *testing.T) {
+	const keep = 4
+	g := NewGate(keep + 3)
+	g.Keep = keep
+	enter := func() *gatedConn {
+		if !g.Enter() {
+			t.Fatal("no place")
+		}
+		conn, other := net.Pipe()
+		t.Cleanup(func() { _ = other.Close() })
+		return &gatedConn{Conn: conn, place: newPlace(g, conn, false), listener: &Listener{}}
+	}
+	var settled []*gatedConn
+	for range 4 {
+		settled = append(settled, enter())
+	}
+	for range keep - 2 {
+		enter()
+	}
+	backend := enter()
+	for _, c := range settled {
+		c.settle()
+	}
+	if g.Enter() {
+		t.Fatalf("a connection was closed although fewer than %d are provisional", keep)
+	}
+	settled[0].leave()
+	for n := range keep {
+		if backend.left.Load() {
+			t.Fatalf("the connection was closed for the one that came %d after it", n)
+		}
+		enter()
+	}
+	if !backend.left.Load() {
+		t.Error("the oldest connection was not closed")
 	}
 }
 
