@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // haproxy starts HAProxy with haproxy.cfg on the ports of the cluster.
-func haproxy(c *cluster) *proc.Process {
+func haproxy(c *cluster) *testbed.Process {
 	text := replaceAll(c.t, readFile(c.t, "haproxy.cfg"),
 		"bind :8080", "bind "+c.web, "bind :7070", "bind "+c.line, "bind 127.0.0.1:8404", "bind "+c.status,
 		"maxconn 100000", "maxconn 2000",
@@ -28,7 +28,7 @@ func haproxy(c *cluster) *proc.Process {
 }
 
 // nginx starts nginx with nginx.conf on the ports of the cluster.
-func nginx(c *cluster) *proc.Process {
+func nginx(c *cluster) *testbed.Process {
 	text := replaceAll(c.t, readFile(c.t, "nginx.conf"),
 		"listen 8080;", "listen "+c.web+";", "listen 7070;", "listen "+c.line+";",
 		"worker_connections 100000;", "worker_connections 2000;", "worker_rlimit_nofile 200100;", "worker_rlimit_nofile 4100;",

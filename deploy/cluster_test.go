@@ -5,10 +5,8 @@ package deploy
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -19,8 +17,8 @@ import (
 
 	"switchboard/internal/await"
 	"switchboard/internal/freeport"
-	"switchboard/internal/proc"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 )
 
 // keptMessages are the messages of a channel that brokers and janitor keep: some clients are away
@@ -40,11 +38,11 @@ type cluster struct {
 type node struct {
 	name, http, tcp string
 	redis           string // the URL of its Redis
-	process         *proc.Process
+	process         *testbed.Process
 }
 
 // balancer starts a load balancer with one of the files of this directory.
-type balancer func(c *cluster) *proc.Process
+type balancer func(c *cluster) *testbed.Process
 
 func startCluster(t *testing.T, lb balancer) *cluster {
 	t.Helper()
@@ -113,29 +111,19 @@ drain_time: 4s
 }
 
 // run starts a program of this repository.
-func (c *cluster) run(name, program string, args ...string) *proc.Process {
+func (c *cluster) run(name, program string, args ...string) *testbed.Process {
 	c.t.Helper()
 	return c.execute(name, exec.Command(filepath.Join(bin, program), append(args, "--log-format=json")...))
 }
 
 // execute starts a command, which is killed at the end of the test.
-func (c *cluster) execute(name string, cmd *exec.Cmd) *proc.Process {
+func (c *cluster) execute(name string, cmd *exec.Cmd) *testbed.Process {
 	c.t.Helper()
-	p, err := proc.Start(name, cmd, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() {
-		p.Kill()
-		if c.t.Failed() {
-			c.t.Logf("%s:\n%s", name, p.Tail(30))
-		}
-	})
-	return p
+	return testbed.Run(c.t, name, cmd, nil)
 }
 
 // executeIn starts a program in a file system of its own, as the user of the image.
-func (c *cluster) executeIn(root, program string, args ...string) *proc.Process {
+func (c *cluster) executeIn(root, program string, args ...string) *testbed.Process {
 	c.t.Helper()
 	cmd := exec.Command("chroot", append([]string{"--userspec=65532:65532", root, program}, append(args, "--log-format=json")...)...)
 	cmd.Env = []string{"PATH=/usr/sbin"}
@@ -167,20 +155,7 @@ func (c *cluster) awaitReadyz(n *node, status int) {
 func (c *cluster) call(method, path, body string, answer any) {
 	c.t.Helper()
 	await.NoError(within(c.t), c.t, method+" "+path, func() error {
-		req, err := http.NewRequestWithContext(c.t.Context(), method, "http://"+c.web+path, strings.NewReader(body))
-		if err != nil {
-			return err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s %s %v", resp.Status, text, err)
-		}
-		return json.Unmarshal(text, answer)
+		return testbed.API{HTTP: c.web, Client: http.DefaultClient}.Call(c.t.Context(), method, path, body, answer)
 	})
 }
 

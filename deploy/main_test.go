@@ -4,14 +4,13 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // testTimeout bounds every wait of a test.
@@ -24,24 +23,18 @@ var bin string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "switchboard-deploy-")
+	err := os.Setenv("CGO_ENABLED", "0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	bin = dir
-	if err := os.Setenv("CGO_ENABLED", "0"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	err = proc.GoBuild(context.Background(), "-trimpath", "-ldflags=-s -w", "-o", dir+string(filepath.Separator),
-		"../cmd/broker", "../cmd/janitor", "../cmd/switchboard")
-	if err = errors.Join(err, os.Unsetenv("CGO_ENABLED")); err != nil { // the tools are built as usual
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	return testbed.Main(&bin, func() int {
+		if err := os.Unsetenv("CGO_ENABLED"); err != nil { // the tools are built as usual
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}, "-trimpath", "-ldflags=-s -w", "../cmd/broker", "../cmd/janitor", "../cmd/switchboard")
 }
 
 // within returns a context that ends with the test, or after testTimeout.

@@ -10,7 +10,7 @@ import (
 
 	"switchboard/bench/swarm"
 	"switchboard/internal/freeport"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // centrifugeVersion is the version in bench/peers/centrifuge/go.mod.
@@ -64,7 +64,7 @@ func (c *Centrifuge) build(ctx context.Context) (binary string, err error) {
 		return "", err
 	}
 	logf(c.Log, "building a server on centrifuge %s", centrifugeVersion)
-	return binary, proc.GoBuild(ctx, "-C", source, "-mod=readonly", "-o", binary, ".")
+	return binary, testbed.Build(ctx, "-C", source, "-mod=readonly", "-o", binary, ".")
 }
 
 // Start implements [System].

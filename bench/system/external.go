@@ -2,7 +2,6 @@ package system
 
 import (
 	"context"
-	"fmt"
 )
 
 // External is a broker without authorization that this program does not start or stop.
@@ -19,7 +18,7 @@ func (*External) Name() string { return "switchboard" }
 func (e *External) Start(ctx context.Context, s Setup) (Running, error) {
 	in := &instance{http: e.HTTP, tcp: e.TCP, pprof: e.Pprof, pid: e.PID}
 	if err := in.awaitReady(ctx); err != nil {
-		return nil, fmt.Errorf("the broker at %s is not ready: %w", in.http, err)
+		return nil, err
 	}
 	r := &switchboard{Switchboard: &Switchboard{}, instances: []*instance{in}, transport: s.Transport}
 	return external{r}, nil

@@ -16,18 +16,18 @@ import (
 	"time"
 
 	"switchboard/internal/await"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // peer is a running server of another project.
 type peer struct {
-	process *proc.Process
+	process *testbed.Process
 	addr    string
 }
 
 // startPeer starts cmd and waits until it listens on addr.
 func startPeer(ctx context.Context, name, addr string, cmd *exec.Cmd) (*peer, error) {
-	process, err := proc.Start(name, cmd, nil)
+	process, err := testbed.Start(name, cmd, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"switchboard/internal/freeport"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // TestVersions compares the versions in reports with those that are built.
@@ -51,7 +51,7 @@ func TestPeerThatFails(t *testing.T) {
 func TestChildren(t *testing.T) {
 	ready := make(chan string, 1)
 	cmd := exec.Command("sh", "-c", "sleep 600 & echo $!; wait")
-	process, err := proc.Start("parent", cmd, func(line []byte) { ready <- string(line) })
+	process, err := testbed.Start("parent", cmd, func(line []byte) { ready <- string(line) })
 	if err != nil {
 		t.Fatal(err)
 	}

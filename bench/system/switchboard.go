@@ -5,17 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"switchboard/bench/swarm"
-	"switchboard/internal/await"
 	"switchboard/internal/freeport"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // Switchboard is this project's broker with default settings, except for ports, log level and drain
@@ -50,7 +47,7 @@ const (
 // BuildBroker builds ./cmd/broker of this module into dir.
 func BuildBroker(ctx context.Context, dir string) (program string, err error) {
 	program = filepath.Join(dir, "broker")
-	return program, proc.GoBuild(ctx, "-o", program, "switchboard/cmd/broker")
+	return program, testbed.Build(ctx, "-o", program, "switchboard/cmd/broker")
 }
 
 // Name implements [System].
@@ -71,7 +68,7 @@ func (b *Switchboard) Start(ctx context.Context, s Setup) (Running, error) {
 
 // instance is one broker process.
 type instance struct {
-	process   *proc.Process // nil if this program has not started it
+	process   *testbed.Process // nil if this program has not started it
 	pid       int
 	http, tcp string // host:port
 	pprof     string // host:port; "" for none
@@ -82,53 +79,38 @@ func (b *Switchboard) startInstance(ctx context.Context, name string, s Setup) (
 	if in.http, err = freeport.Address(); err != nil {
 		return nil, err
 	}
-	for in.tcp == "" || in.tcp == in.http { // the kernel may give the same port again
-		if in.tcp, err = freeport.Address(); err != nil {
-			return nil, err
-		}
+	if in.tcp, err = freeport.Address(); err != nil {
+		return nil, err
 	}
-	cmd := exec.Command(b.Program, "--name", name, "--http", in.http, "--tcp", in.tcp, "--log-level", "warn", "--drain-time", "10ms")
+	p := &testbed.Program{
+		Name: name, Path: b.Program, Args: []string{"--name", name, "--http", in.http, "--tcp", in.tcp, "--log-level", "warn", "--drain-time", "10ms"},
+		Env: append([]string{"SWITCHBOARD_PEER_SECRET=" + strings.Repeat("bench", 7)}, b.Env...),
+	}
 	if s.Redis != "" {
-		cmd.Args = append(cmd.Args, "--redis", "redis://"+s.Redis)
+		p.Args = append(p.Args, "--redis", "redis://"+s.Redis)
 	}
-	cmd.Env = append(append(cleanEnviron(), "SWITCHBOARD_PEER_SECRET="+strings.Repeat("bench", 7)), b.Env...)
 	if s.Heap {
 		if in.pprof, err = freeport.Address(); err != nil {
 			return nil, err
 		}
-		cmd.Env = append(cmd.Env, "SWITCHBOARD_PPROF="+in.pprof)
+		p.Env = append(p.Env, "SWITCHBOARD_PPROF="+in.pprof)
 	}
-	if in.process, err = proc.Start(name, cmd, nil); err != nil {
+	if err := p.Start(); err != nil {
 		return nil, err
 	}
-	in.pid = in.process.PID()
+	in.process, in.pid = p.Process, p.PID()
 	if err := in.awaitReady(ctx); err != nil {
-		in.process.Kill()
-		return nil, fmt.Errorf("the broker at %s is not ready: %w\n%s", in.http, err, in.process.Tail(10))
+		p.Kill()
+		return nil, fmt.Errorf("%w\n%s", err, p.Tail(10))
 	}
 	return in, nil
 }
 
-// awaitReady polls /readyz until the broker is ready.
+// awaitReady waits until the broker is ready.
 func (in *instance) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	return await.Success(ctx, func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+in.http+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		resp, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return errors.New(resp.Status)
-		}
-		return nil
-	})
+	return testbed.API{HTTP: in.http}.AwaitReady(ctx)
 }
 
 // switchboard is a set of running brokers.

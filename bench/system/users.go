@@ -4,20 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"switchboard/bench/swarm"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // Users is a [Switchboard] in which each client is a separate user. With Webhooks a janitor sends
@@ -42,7 +39,7 @@ func (u *Users) buildJanitor(ctx context.Context) (program string, err error) {
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	return program, proc.GoBuild(ctx, "-o", program, "switchboard/cmd/janitor")
+	return program, testbed.Build(ctx, "-o", program, "switchboard/cmd/janitor")
 }
 
 // Start implements [System].
@@ -72,27 +69,15 @@ func (u *Users) Start(ctx context.Context, s Setup) (_ Running, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, "--redis", "redis://"+s.Redis, "--log-level", "warn")
-	cmd.Env = append(cleanEnviron(), r.webhookEnv()...)
-	r.janitor, err = proc.Start("janitor", cmd, nil)
-	return r, err
-}
-
-// cleanEnviron returns this process's environment without settings of the broker.
-func cleanEnviron() (environ []string) {
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "SWITCHBOARD_") {
-			environ = append(environ, v)
-		}
-	}
-	return environ
+	r.janitor = &testbed.Program{Name: "janitor", Path: program, Args: []string{"--redis", "redis://" + s.Redis, "--log-level", "warn"}, Env: r.webhookEnv()}
+	return r, r.janitor.Start()
 }
 
 // users is a set of running brokers with the janitor and the backend.
 type users struct {
 	*switchboard
 	webhooks bool
-	janitor  *proc.Process // nil without webhooks
+	janitor  *testbed.Program // nil without webhooks
 
 	server *http.Server
 	url    string
@@ -158,14 +143,11 @@ func (r *users) Stop() (err error) {
 	if r.switchboard != nil {
 		err = r.switchboard.Stop()
 	}
-	if r.janitor != nil {
+	if r.janitor != nil && r.janitor.Process != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		err = errors.Join(err, r.janitor.Signal(syscall.SIGTERM))
-		if code, failed := r.janitor.Wait(ctx); failed != nil || code != 0 {
-			err = errors.Join(err, failed, fmt.Errorf("the janitor ended with exit code %d: %s", code, r.janitor.Tail(3)))
-			r.janitor.Kill()
-		}
+		err = errors.Join(err, r.janitor.End(ctx, syscall.SIGTERM))
+		r.janitor.Kill()
 	}
 	if r.server != nil {
 		err = errors.Join(err, r.server.Close())

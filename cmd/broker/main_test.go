@@ -7,13 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/cmd/internal/proctest"
 	"switchboard/configs"
+	"switchboard/internal/testbed"
 )
 
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(proctest.Main(m, &binary)) }
+func TestMain(m *testing.M) {
+	var dir string
+	os.Exit(testbed.Main(&dir, func() int {
+		binary = filepath.Join(dir, "broker")
+		return m.Run()
+	}, "."))
+}
 
 const secret = "hunter2"
 
@@ -59,7 +65,7 @@ func TestStartErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := proctest.Run(t, tt.env, binary, tt.args...)
+			r := testbed.Execute(t, tt.env, binary, tt.args...)
 			lines := strings.Count(r.Stderr, "\n")
 			if r.Code != tt.code || !strings.Contains(r.Stderr, tt.want) || lines != tt.code || r.Stdout != "" {
 				t.Errorf("code %d, stdout %q, stderr %q", r.Code, r.Stdout, r.Stderr)
@@ -72,10 +78,10 @@ func TestStartErrors(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	if r := proctest.Run(t, nil, binary, "--help"); r.Code != 0 || r.Stdout != configs.BrokerHelp() || r.Stderr != "" {
+	if r := testbed.Execute(t, nil, binary, "--help"); r.Code != 0 || r.Stdout != configs.BrokerHelp() || r.Stderr != "" {
 		t.Errorf("%+v", r)
 	}
-	if r := proctest.Run(t, nil, binary, "--version"); r.Code != 0 || !strings.HasPrefix(r.Stdout, "broker ") || strings.Count(r.Stdout, "\n") != 1 {
+	if r := testbed.Execute(t, nil, binary, "--version"); r.Code != 0 || !strings.HasPrefix(r.Stdout, "broker ") || strings.Count(r.Stdout, "\n") != 1 {
 		t.Errorf("%+v", r)
 	}
 }

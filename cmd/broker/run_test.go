@@ -14,17 +14,17 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/cmd/internal/proctest"
 	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 	"switchboard/internal/signedreq"
+	"switchboard/internal/testbed"
 )
 
 // start runs a broker on a free port and returns the URL of that port.
-func start(t *testing.T, environ []string, args ...string) (*proctest.Process, string) {
+func start(t *testing.T, environ []string, args ...string) (*testbed.Command, string) {
 	t.Helper()
-	p := proctest.Start(t, environ, binary, append([]string{"--http=127.0.0.1:0", "--tcp=off"}, args...)...)
-	return p, fmt.Sprintf("http://%s", p.Await(t, "listening")["http"])
+	p := testbed.RunCommand(t, environ, binary, append([]string{"--http=127.0.0.1:0", "--tcp=off"}, args...)...)
+	return p, fmt.Sprintf("http://%s", p.Await("listening")["http"])
 }
 
 func get(t *testing.T, url string) (int, string) {
@@ -56,22 +56,22 @@ func awaitStatus(t *testing.T, url string, code int) {
 
 func TestSingleInstance(t *testing.T) {
 	p, url := start(t, []string{"SWITCHBOARD_AUTH_KEY=" + secret})
-	if open := p.Await(t, "single instance: the store is in memory and ends with this process; no API keys")["open"]; open != true {
+	if open := p.Await("single instance: the store is in memory and ends with this process; no API keys")["open"]; open != true {
 		t.Error("the warning lacks the field open")
 	}
-	unknown := p.Await(t, "these variables belong to no setting")
-	if fmt.Sprint(unknown["variables"]) != "[SWITCHBOARD_AUTH_KEY]" || strings.Contains(p.Log(), secret) {
+	unknown := p.Await("these variables belong to no setting")
+	if fmt.Sprint(unknown["variables"]) != "[SWITCHBOARD_AUTH_KEY]" || strings.Contains(p.Tail(0), secret) {
 		t.Errorf("got %v", unknown)
 	}
-	if urls, _ := p.Await(t, "console")["url"].([]any); len(urls) != 1 || urls[0] != url+"/console/" {
+	if urls, _ := p.Await("console")["url"].([]any); len(urls) != 1 || urls[0] != url+"/console/" {
 		t.Errorf("the console is at %q", urls)
 	}
 	awaitStatus(t, url+"/readyz", http.StatusOK)
 	if _, metrics := get(t, url+"/metrics"); !strings.Contains(metrics, "go_goroutines") || !strings.Contains(metrics, "switchboard_janitor_") {
 		t.Error("metrics of the runtime or of the janitor are missing")
 	}
-	p.Signal(t, syscall.SIGTERM)
-	if code := p.Wait(t); code != 0 {
+	p.Interrupt(syscall.SIGTERM)
+	if code := p.ExitCode(); code != 0 {
 		t.Errorf("the exit code is %d", code)
 	}
 }
@@ -89,9 +89,9 @@ func TestSingleInstanceSendsEvents(t *testing.T) {
 		}
 	}))
 	defer backend.Close()
-	p := proctest.Start(t, []string{"SWITCHBOARD_WEBHOOKS_URL=" + backend.URL, "SWITCHBOARD_WEBHOOKS_SECRETS=" + tokenSecret},
+	p := testbed.RunCommand(t, []string{"SWITCHBOARD_WEBHOOKS_URL=" + backend.URL, "SWITCHBOARD_WEBHOOKS_SECRETS=" + tokenSecret},
 		binary, "--http=127.0.0.1:0", "--tcp=127.0.0.1:0")
-	conn, err := net.Dial("tcp", fmt.Sprint(p.Await(t, "listening")["tcp"]))
+	conn, err := net.Dial("tcp", fmt.Sprint(p.Await("listening")["tcp"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestSingleInstanceSendsEvents(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	if strings.Contains(p.Log(), secret) {
+	if strings.Contains(p.Tail(0), secret) {
 		t.Error("the secret is in the log")
 	}
 }
@@ -129,20 +129,20 @@ func TestWarnsAlsoAfterReload(t *testing.T) {
 	})
 	warned := func() {
 		t.Helper()
-		p.Await(t, "single instance")
-		p.Await(t, "an API key is configured in plain text")
-		if missing := p.Await(t, "auth.jwks_url without these")["missing"]; fmt.Sprint(missing) != "[auth.issuer]" {
+		p.Await("single instance")
+		p.Await("an API key is configured in plain text")
+		if missing := p.Await("auth.jwks_url without these")["missing"]; fmt.Sprint(missing) != "[auth.issuer]" {
 			t.Errorf("missing: %v", missing)
 		}
-		if files := p.Await(t, "every user of this machine may read")["files"]; fmt.Sprint(files) != fmt.Sprint([]string{keys, hooks}) {
+		if files := p.Await("every user of this machine may read")["files"]; fmt.Sprint(files) != fmt.Sprint([]string{keys, hooks}) {
 			t.Errorf("files: %v", files)
 		}
 	}
 	warned()
-	p.Signal(t, syscall.SIGHUP)
-	p.Await(t, "reloaded API keys, token keys and namespaces")
+	p.Interrupt(syscall.SIGHUP)
+	p.Await("reloaded API keys, token keys and namespaces")
 	warned()
-	if strings.Contains(p.Log(), tokenSecret) || strings.Contains(p.Log(), `"open"`) {
+	if strings.Contains(p.Tail(0), tokenSecret) || strings.Contains(p.Tail(0), `"open"`) {
 		t.Error("the log contains a secret, or the field open")
 	}
 }
@@ -152,7 +152,7 @@ func TestRedisStartsLater(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", secret)
 	server.Kill()
 	p, url := start(t, nil, "--redis", "redis://:"+secret+"@"+server.Addr, "--prefix=t:")
-	p.Await(t, "Redis does not answer")
+	p.Await("Redis does not answer")
 	if code, body := get(t, url+"/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz: %d %s", code, body)
 	}
@@ -162,7 +162,7 @@ func TestRedisStartsLater(t *testing.T) {
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	p.Await(t, "Redis answers")
+	p.Await("Redis answers")
 	awaitStatus(t, url+"/readyz", http.StatusOK)
 	_, metrics := get(t, url+"/metrics")
 	for _, name := range []string{"switchboard_redis_seconds_count", "switchboard_redis_errors_total", "switchboard_redis_commands_total"} {
@@ -173,11 +173,11 @@ func TestRedisStartsLater(t *testing.T) {
 	if strings.Contains(metrics, "switchboard_redis_errors_total 0\n") {
 		t.Error("the earlier failures were not counted")
 	}
-	p.Signal(t, syscall.SIGINT)
-	if code := p.Wait(t); code != 0 {
+	p.Interrupt(syscall.SIGINT)
+	if code := p.ExitCode(); code != 0 {
 		t.Errorf("the exit code is %d", code)
 	}
-	if strings.Contains(p.Log(), secret) {
+	if strings.Contains(p.Tail(0), secret) {
 		t.Error("the password is in the log")
 	}
 }
@@ -185,10 +185,10 @@ func TestRedisStartsLater(t *testing.T) {
 func TestRefusesRedisThatEvicts(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
 	p, _ := start(t, nil, "--redis", server.URL())
-	if code := p.Wait(t); code != 1 {
+	if code := p.ExitCode(); code != 1 {
 		t.Errorf("the exit code is %d", code)
 	}
-	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
+	lines := strings.Split(strings.TrimSpace(p.Tail(0)), "\n")
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "broker: redis evicts keys: maxmemory-policy of "+server.Addr+" is allkeys-lru") {
 		t.Errorf("the last line is %q", last)
 	}
@@ -208,12 +208,12 @@ func TestSecondSignal(t *testing.T) {
 	if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 100"))); err != nil { // the broker reads the body now
 		t.Fatal(err)
 	}
-	p.Signal(t, syscall.SIGTERM)
-	p.Await(t, "shutting down")
+	p.Interrupt(syscall.SIGTERM)
+	p.Await("shutting down")
 	// The process handles the first signal shortly after that line. A second signal before that has
 	// no effect, so the test repeats it.
-	p.SignalUntilEnd(t, syscall.SIGTERM)
-	if code := p.Wait(t); code != -1 {
+	p.SignalUntilEnd(syscall.SIGTERM)
+	if code := p.ExitCode(); code != -1 {
 		t.Errorf("the exit code is %d, want the end by a signal", code)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/golang-jwt/jwt/v5"
 
-	"switchboard/cmd/internal/proctest"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 )
 
 // TestSecretsStaySecret: neither the log nor the answers of a broker contain any of its secrets.
@@ -41,10 +41,10 @@ func TestSecretsStaySecret(t *testing.T) {
 		"SWITCHBOARD_HOOKS_CONNECT=http://user:" + word("hook") + "@127.0.0.1:1/?key=" + word("hook-path"),
 		"SWITCHBOARD_HOOKS_SECRETS_FILE=" + file("hook-secret"),
 	}
-	p := proctest.Start(t, environ, binary, "--http=127.0.0.1:0", "--tcp=off")
-	listening := p.Await(t, "listening")
+	p := testbed.RunCommand(t, environ, binary, "--http=127.0.0.1:0", "--tcp=off")
+	listening := p.Await("listening")
 	url := fmt.Sprintf("http://%s", listening["http"])
-	p.Await(t, "Redis answers")
+	p.Await("Redis answers")
 	awaitStatus(t, url+"/readyz", http.StatusOK)
 	var output strings.Builder
 	for _, page := range []string{
@@ -70,12 +70,12 @@ func TestSecretsStaySecret(t *testing.T) {
 		}
 	}
 	connectWithHook(t, url, word("token"))
-	p.Await(t, "the hook gives no answer")
-	p.Signal(t, syscall.SIGHUP)
-	p.Await(t, "reloaded API keys, token keys and namespaces")
+	p.Await("the hook gives no answer")
+	p.Interrupt(syscall.SIGHUP)
+	p.Await("reloaded API keys, token keys and namespaces")
 	redis.Kill()
 	awaitStatus(t, url+"/readyz", http.StatusServiceUnavailable)
-	output.WriteString(p.Log())
+	output.WriteString(p.Tail(0))
 	for part := range strings.SplitSeq(output.String(), "hunter2-") {
 		name, _, isSecret := strings.Cut(part, "-0123456789abcdef")
 		if isSecret && name != "nowhere" { // the answer may repeat the path of the request

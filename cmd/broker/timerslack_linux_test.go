@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/testbed"
 )
 
 const (
@@ -36,7 +36,7 @@ func reexecuted(t *testing.T, environ ...string) (again bool, slack time.Duratio
 		}
 		return strings.TrimSpace(string(text))
 	}
-	if name := file("comm"); name != "command" {
+	if name := file("comm"); name != "broker" {
 		t.Errorf("the process is called %q", name)
 	}
 	_, _ = fmt.Sscan(file("timerslack_ns"), &slack) // needs a privilege
@@ -72,11 +72,11 @@ func TestConfigurationFromAPipe(t *testing.T) {
 	written := make(chan error, 1)
 	for _, args := range [][]string{{"--config", pipe}, {"--log-level=info", "--config=" + pipe, "--insecure"}} {
 		go func() { written <- os.WriteFile(pipe, []byte("http: 127.0.0.1:0\ntcp: \"off\"\nname: piped\n"), 0) }()
-		p := proctest.Start(t, nil, binary, args...)
+		p := testbed.RunCommand(t, nil, binary, args...)
 		if err := <-written; err != nil {
 			t.Fatal(err)
 		}
-		if id := fmt.Sprint(p.Await(t, "joined")["server"]); !strings.HasPrefix(id, "piped-") {
+		if id := fmt.Sprint(p.Await("joined")["server"]); !strings.HasPrefix(id, "piped-") {
 			t.Errorf("the server is %s", id)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/cmd/internal/proctest"
 	"switchboard/events"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
 	"switchboard/internal/signedreq"
+	"switchboard/internal/testbed"
 	"switchboard/registry"
 )
 
@@ -121,16 +121,16 @@ func TestKilledDuringDelivery(t *testing.T) {
 	server := redistest.Start(t)
 	url, deliveries := backend(t)
 	b := startBrokers(t, server)
-	first := proctest.Start(t, append(environ(server, url), "SWITCHBOARD_WEBHOOKS_TIMEOUT=1m"), binary)
-	first.Await(t, "Redis answers")
+	first := testbed.RunCommand(t, append(environ(server, url), "SWITCHBOARD_WEBHOOKS_TIMEOUT=1m"), binary)
+	first.Await("Redis answers")
 	b.connect("ann")
 	lost := next(t, deliveries)
 	if len(lost.events) != 1 || lost.events[0].Type != "user_online" || lost.events[0].User != "ann" {
 		t.Fatalf("delivered %+v", lost.events)
 	}
 	b.disconnect("ann")
-	first.Signal(t, syscall.SIGKILL)
-	first.Wait(t)
+	first.Interrupt(syscall.SIGKILL)
+	first.ExitCode()
 	// End the lease of the killed janitor, which would last 65 s.
 	client := server.Client(t)
 	keys, err := client.Keys(t.Context(), "t:ev_m_*").Result()
@@ -139,7 +139,7 @@ func TestKilledDuringDelivery(t *testing.T) {
 		b.ok(client.HSet(t.Context(), key, "until", 0).Err())
 	}
 
-	second := proctest.Start(t, environ(server, url), binary)
+	second := testbed.RunCommand(t, environ(server, url), binary)
 	again := next(t, deliveries)
 	if again.events[0] != lost.events[0] {
 		t.Errorf("delivered %+v, want %+v again", again.events, lost.events)
@@ -152,11 +152,11 @@ func TestKilledDuringDelivery(t *testing.T) {
 	if last := again.events[len(again.events)-1]; last.Type != "user_offline" || last.User != "ann" || last.ID == lost.events[0].ID {
 		t.Errorf("then %+v", last)
 	}
-	second.Signal(t, syscall.SIGTERM)
-	if code := second.Wait(t); code != 0 {
+	second.Interrupt(syscall.SIGTERM)
+	if code := second.ExitCode(); code != 0 {
 		t.Errorf("the exit code is %d", code)
 	}
-	if log := first.Log() + second.Log(); strings.Contains(log, secret) {
+	if log := first.Tail(0) + second.Tail(0); strings.Contains(log, secret) {
 		t.Errorf("a secret is in the log:\n%s", log)
 	}
 }
@@ -173,7 +173,7 @@ func TestAbandonedClaim(t *testing.T) {
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err) // this claim is never settled
 	}
-	proctest.Start(t, environ(server, url), binary)
+	testbed.RunCommand(t, environ(server, url), binary)
 	d := next(t, deliveries)
 	d.answer <- http.StatusOK
 	if len(d.events) != 1 || d.events[0].User != "ann" {
@@ -198,13 +198,13 @@ func TestDeadLetters(t *testing.T) {
 	server := redistest.Start(t)
 	url, deliveries := backend(t)
 	b := startBrokers(t, server)
-	p := proctest.Start(t, environ(server, url), binary)
+	p := testbed.RunCommand(t, environ(server, url), binary)
 	b.ok(b.SetAckDeadline(t.Context(), events.AckDeadline{User: "ann", Data: []byte("7"), After: time.Millisecond}))
 	d := next(t, deliveries)
 	d.answer <- http.StatusGone
-	p.Await(t, "events were moved to the dead letters")
+	p.Await("events were moved to the dead letters")
 
-	r := proctest.Run(t, environ(server, url), binary, "--dead-letters")
+	r := testbed.Execute(t, environ(server, url), binary, "--dead-letters")
 	var l struct {
 		GivenUp int64           `json:"given_up"`
 		Reason  events.Reason   `json:"reason"`
@@ -217,7 +217,7 @@ func TestDeadLetters(t *testing.T) {
 	if err := json.Unmarshal(l.Event, &e); err != nil || e != d.events[0] || e.Data != 7 {
 		t.Errorf("%v, %s; want %+v", err, l.Event, d.events)
 	}
-	again := proctest.Run(t, environ(server, url), binary, "--dead-letters", "--retry")
+	again := testbed.Execute(t, environ(server, url), binary, "--dead-letters", "--retry")
 	if again.Code != 0 || again.Stdout != r.Stdout || !strings.Contains(again.Stderr, `"retried":1`) {
 		t.Errorf("%+v", again)
 	}
@@ -226,7 +226,7 @@ func TestDeadLetters(t *testing.T) {
 	if len(d.events) != 1 || d.events[0] != e {
 		t.Errorf("delivered %+v, want %+v", d.events, e)
 	}
-	if r := proctest.Run(t, environ(server, url), binary, "--dead-letters"); r.Code != 0 || r.Stdout != "" {
+	if r := testbed.Execute(t, environ(server, url), binary, "--dead-letters"); r.Code != 0 || r.Stdout != "" {
 		t.Errorf("when there are none: %+v", r)
 	}
 }
@@ -240,7 +240,7 @@ func TestBadWebhooks(t *testing.T) {
 		"webhooks.secrets_file: open nowhere: no":     {"SWITCHBOARD_WEBHOOKS_URL=https://h", "SWITCHBOARD_WEBHOOKS_SECRETS_FILE=nowhere"},
 		"webhooks.secrets and webhooks.secrets_file:": {"SWITCHBOARD_WEBHOOKS_SECRETS=" + secret, "SWITCHBOARD_WEBHOOKS_SECRETS_FILE=x"},
 	} {
-		r := proctest.Run(t, append(env, "SWITCHBOARD_REDIS=redis://localhost:1"), binary, "--http=127.0.0.1:0")
+		r := testbed.Execute(t, append(env, "SWITCHBOARD_REDIS=redis://localhost:1"), binary, "--http=127.0.0.1:0")
 		if r.Code != 1 || !strings.HasPrefix(r.Stderr, "janitor: "+want) || strings.Contains(r.Stderr, secret) {
 			t.Errorf("%s: %+v", want, r)
 		}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,17 +14,23 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"switchboard/cmd/internal/proctest"
 	"switchboard/configs"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
 	"switchboard/internal/state"
+	"switchboard/internal/testbed"
 	"switchboard/queue"
 )
 
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(proctest.Main(m, &binary)) }
+func TestMain(m *testing.M) {
+	var dir string
+	os.Exit(testbed.Main(&dir, func() int {
+		binary = filepath.Join(dir, "janitor")
+		return m.Run()
+	}, "."))
+}
 
 const (
 	secret  = "hunter2"
@@ -51,13 +58,13 @@ func TestStartErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := proctest.Run(t, tt.env, binary, tt.args...)
+			r := testbed.Execute(t, tt.env, binary, tt.args...)
 			if r.Code != tt.code || !strings.Contains(r.Stderr, tt.want) || strings.Count(r.Stderr, "\n") != tt.code || strings.Contains(r.Stderr, secret) {
 				t.Errorf("%+v", r)
 			}
 		})
 	}
-	if r := proctest.Run(t, nil, binary, "--help"); r.Code != 0 || r.Stdout != configs.JanitorHelp() {
+	if r := testbed.Execute(t, nil, binary, "--help"); r.Code != 0 || r.Stdout != configs.JanitorHelp() {
 		t.Errorf("%+v", r)
 	}
 }
@@ -83,15 +90,15 @@ func TestOnce(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru") // a janitor accepts eviction
 	listed := addOrphan(t, server)
 	environ := []string{"SWITCHBOARD_REDIS=" + server.URL(), "SWITCHBOARD_PREFIX=t:", "SWITCHBOARD_LOG_FORMAT=json"}
-	r := proctest.Run(t, environ, binary, "--once", "--dry-run")
+	r := testbed.Execute(t, environ, binary, "--once", "--dry-run")
 	if r.Code != 0 || !listed() || !strings.Contains(r.Stderr, `"dry_run":true`) || !strings.Contains(r.Stderr, "brokers refuse this Redis") {
 		t.Errorf("a dry run: %+v", r)
 	}
-	if r := proctest.Run(t, environ, binary, "--once"); r.Code != 0 || listed() || !strings.Contains(r.Stderr, `"pruned":1`) {
+	if r := testbed.Execute(t, environ, binary, "--once"); r.Code != 0 || listed() || !strings.Contains(r.Stderr, `"pruned":1`) {
 		t.Errorf("%+v", r)
 	}
 	server.Kill()
-	if r := proctest.Run(t, environ, binary, "--once"); r.Code != 1 || !strings.HasPrefix(r.Stderr, "janitor: connect to Redis: ") {
+	if r := testbed.Execute(t, environ, binary, "--once"); r.Code != 1 || !strings.HasPrefix(r.Stderr, "janitor: connect to Redis: ") {
 		t.Errorf("without Redis: %+v", r)
 	}
 }
@@ -111,7 +118,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	args := []string{"check", "--redis", server.URL(), "--prefix=t:", "--log-format=json"}
-	r := proctest.Run(t, nil, binary, args...)
+	r := testbed.Execute(t, nil, binary, args...)
 	if r.Code != 0 || r.Stdout != "" || !strings.Contains(r.Stderr, `"states":3`) || !strings.Contains(r.Stderr, "all records agree") {
 		t.Errorf("without differences: %+v", r)
 	}
@@ -132,7 +139,7 @@ func TestCheck(t *testing.T) {
 			"if they are of no use, delete them",
 	}
 	for range 2 {
-		r = proctest.Run(t, nil, binary, args...)
+		r = testbed.Execute(t, nil, binary, args...)
 		got := strings.Split(strings.TrimSpace(r.Stdout), "\n")
 		slices.Sort(got)
 		if r.Code != 1 || !slices.Equal(got, want) || !strings.Contains(r.Stderr, "janitor: check: findings: 3") {
@@ -140,20 +147,20 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	server.Kill()
-	if r := proctest.Run(t, nil, binary, args...); r.Code != 1 || r.Stdout != "" {
+	if r := testbed.Execute(t, nil, binary, args...); r.Code != 1 || r.Stdout != "" {
 		t.Errorf("without Redis: %+v", r)
 	}
-	if r := proctest.Run(t, nil, binary, "check", "--nothing"); r.Code != 2 {
+	if r := testbed.Execute(t, nil, binary, "check", "--nothing"); r.Code != 2 {
 		t.Errorf("with an unknown flag: %+v", r)
 	}
 }
 
 func TestRuns(t *testing.T) {
 	server := redistest.Start(t)
-	p := proctest.Start(t, nil, binary, "--redis", server.URL(), "--prefix=t:", "--http=127.0.0.1:0", "--queues-every=10ms")
-	url := fmt.Sprintf("http://%s", p.Await(t, "working")["http"])
+	p := testbed.RunCommand(t, nil, binary, "--redis", server.URL(), "--prefix=t:", "--http=127.0.0.1:0", "--queues-every=10ms")
+	url := fmt.Sprintf("http://%s", p.Await("working")["http"])
 	listed := addOrphan(t, server)
-	p.Await(t, "janitor: cleaned up")
+	p.Await("janitor: cleaned up")
 	if listed() {
 		t.Error("the log says that it cleaned up, but the channel is still listed")
 	}
@@ -170,8 +177,8 @@ func TestRuns(t *testing.T) {
 			t.Errorf("%s: %d %s %v", path, response.StatusCode, body, err)
 		}
 	}
-	p.Signal(t, syscall.SIGTERM)
-	if code := p.Wait(t); code != 0 {
+	p.Interrupt(syscall.SIGTERM)
+	if code := p.ExitCode(); code != 0 {
 		t.Errorf("the exit code is %d", code)
 	}
 }

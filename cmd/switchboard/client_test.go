@@ -8,15 +8,15 @@ import (
 	"syscall"
 	"testing"
 
-	"switchboard/cmd/internal/proctest"
 	"switchboard/internal/certtest"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 )
 
 // asClient runs connect with an input, and returns its events without the first one, connected.
 func (b broker) asClient(t *testing.T, code int, input string, args ...string) []event {
 	t.Helper()
-	r := proctest.RunInput(t, []string{"SWITCHBOARD_URL=" + b.url}, input, binary, append([]string{"connect"}, args...)...)
+	r := testbed.ExecuteInput(t, []string{"SWITCHBOARD_URL=" + b.url}, input, binary, append([]string{"connect"}, args...)...)
 	if r.Code != code {
 		t.Errorf("%q: %+v, want %d", input, r, code)
 	}
@@ -210,19 +210,19 @@ func TestConnectTokens(t *testing.T) {
 		"SWITCHBOARD_AUTH_HS256_SECRET_FILE=" + secret, "SWITCHBOARD_TLS_CERT_FILE=" + pair.Cert, "SWITCHBOARD_TLS_KEY_FILE=" + pair.Key,
 	}, "--config", filepath.Join(dir, "b.yaml"), "--tcp=127.0.0.1:0")
 	b.url = "https" + strings.TrimPrefix(b.url, "http")
-	issued := proctest.Run(t, nil, binary, "token", "issue", "--user=alice", "--grant=chat:1=pub", "--signing-key", secret)
+	issued := testbed.Execute(t, nil, binary, "token", "issue", "--user=alice", "--grant=chat:1=pub", "--signing-key", secret)
 	write(t, token, issued.Stdout)
 	ca := "--ca-file=" + authority.File
-	run := func(code int, environ []string, args ...string) proctest.Result {
+	run := func(code int, environ []string, args ...string) testbed.Result {
 		t.Helper()
 		environ = append(environ, "SWITCHBOARD_URL="+b.url)
-		r := proctest.RunInput(t, environ, "subscribe chat:1\nrefresh\npublish chat:1 1\nquit\n", binary, append([]string{"connect", ca}, args...)...)
+		r := testbed.ExecuteInput(t, environ, "subscribe chat:1\nrefresh\npublish chat:1 1\nquit\n", binary, append([]string{"connect", ca}, args...)...)
 		if r.Code != code {
 			t.Errorf("%v: %+v, want %d", args, r, code)
 		}
 		return r
 	}
-	for _, r := range []proctest.Result{
+	for _, r := range []testbed.Result{
 		run(exitOK, nil, "--token-file", token),
 		run(exitOK, []string{"SWITCHBOARD_TOKEN=" + strings.TrimSpace(issued.Stdout)}),
 		run(exitOK, nil, "--token-file", token, "--tcp", "--tcp-address", b.tcp),
@@ -250,7 +250,7 @@ func TestConnectTokens(t *testing.T) {
 func TestConnectIgnoredToken(t *testing.T) {
 	b := startBroker(t, nil)
 	for token, want := range map[string]bool{"a.b.c": true, "": false} {
-		r := proctest.RunInput(t, []string{"SWITCHBOARD_URL=" + b.url, "SWITCHBOARD_TOKEN=" + token}, "quit\n", binary, "connect")
+		r := testbed.ExecuteInput(t, []string{"SWITCHBOARD_URL=" + b.url, "SWITCHBOARD_TOKEN=" + token}, "quit\n", binary, "connect")
 		if events(t, r.Stdout); strings.Contains(r.Stdout, `"token_ignored":true`) != want {
 			t.Errorf("%q: %+v", token, r)
 		}
@@ -275,7 +275,7 @@ func TestConnectSurvivesBroker(t *testing.T) {
 	var other broker
 	for url, b := range brokers {
 		if strings.Contains(first.URL, strings.TrimPrefix(url, "http")) {
-			b.Signal(t, syscall.SIGKILL)
+			b.Interrupt(syscall.SIGKILL)
 		} else {
 			other = b
 		}

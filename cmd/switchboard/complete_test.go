@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"switchboard/client"
-	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/testbed"
 )
 
 // TestCompleteNames: arguments and flags are completed by names of the broker, and of profiles.
@@ -50,7 +50,7 @@ func TestCompleteNames(t *testing.T) {
 		for _, arg := range strings.Fields(line) {
 			args = append(args, strings.ReplaceAll(arg, "␣", ""))
 		}
-		r := proctest.Run(t, environ, binary, args...)
+		r := testbed.Execute(t, environ, binary, args...)
 		var got []string
 		for candidate := range strings.Lines(r.Stdout) {
 			if name, _, _ := strings.Cut(strings.TrimSpace(candidate), "\t"); !strings.HasPrefix(name, ":") {

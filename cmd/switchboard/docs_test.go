@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/testbed"
 )
 
 var update = flag.Bool("update", false, "write the reference of docs/cli.md again")
@@ -81,12 +81,12 @@ func commands(c *cobra.Command) []*cobra.Command {
 // TestCompletionScripts: there is a script for each shell.
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if r := proctest.Run(t, nil, binary, "completion", shell); r.Code != 0 || !strings.Contains(r.Stdout, "__complete") || r.Stderr != "" {
+		if r := testbed.Execute(t, nil, binary, "completion", shell); r.Code != 0 || !strings.Contains(r.Stdout, "__complete") || r.Stderr != "" {
 			t.Errorf("%s: %d, %s", shell, r.Code, r.Stderr)
 		}
 	}
 	for args, want := range map[string]string{"serve --htt": "--http", "janitor --dr": "--dry-run", "pu": "push", "push --no": "--notify-after"} {
-		r := proctest.Run(t, nil, binary, append([]string{"__complete"}, strings.Fields(args)...)...)
+		r := testbed.Execute(t, nil, binary, append([]string{"__complete"}, strings.Fields(args)...)...)
 		first, _, _ := strings.Cut(r.Stdout, "\n")
 		first, _, _ = strings.Cut(first, "\t")
 		if first != want {

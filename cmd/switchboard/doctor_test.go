@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"switchboard/client/backend"
-	"switchboard/cmd/internal/proctest"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 )
 
 // TestDoctor kills a broker: another one, also one that was started later, knows it from Redis. It
@@ -33,8 +33,8 @@ func TestDoctor(t *testing.T) {
 	if got := codes(one); got != "janitor_absent" {
 		t.Errorf("without a janitor: %s", got)
 	}
-	two.Signal(t, syscall.SIGKILL)
-	janitor := proctest.Start(t, environ, binary, "janitor", "--servers-every=200ms")
+	two.Interrupt(syscall.SIGKILL)
+	janitor := testbed.RunCommand(t, environ, binary, "janitor", "--servers-every=200ms")
 	eventually(t, "the death of a server", func() bool { return codes(one) == "server_died" })
 	three := startBroker(t, environ)
 	if got := codes(three); got != "server_died" {
@@ -43,6 +43,6 @@ func TestDoctor(t *testing.T) {
 	if r := one.cli(t, "doctor"); r.Code != exitOK || !strings.HasPrefix(r.Stdout, "warning\tserver_died\t") {
 		t.Errorf("%+v", r)
 	}
-	janitor.Signal(t, syscall.SIGTERM)
+	janitor.Interrupt(syscall.SIGTERM)
 	eventually(t, "the end of the janitor", func() bool { return codes(one) == "janitor_absent server_died" })
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/cmd/internal/proctest"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 )
 
 // TestJanitor: the janitor and its check work on the Redis of brokers.
@@ -17,7 +17,7 @@ func TestJanitor(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{"janitor --once", "the round is complete"}, {"janitor check", "all records agree"}, {"janitor --dead-letters", "printed all dead letters"},
 	} {
-		r := proctest.Run(t, environ, binary, strings.Fields(tt.line)...)
+		r := testbed.Execute(t, environ, binary, strings.Fields(tt.line)...)
 		if r.Code != exitOK || !strings.Contains(r.Stderr, tt.want) {
 			t.Errorf("%s: %+v", tt.line, r)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"switchboard/client"
-	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/testbed"
 )
 
 var kitEnviron = []string{
@@ -30,7 +30,7 @@ func (b broker) steps(t *testing.T, list []step) {
 		for _, arg := range strings.Fields(s.line) {
 			args = append(args, strings.ReplaceAll(arg, "␣", " "))
 		}
-		r := proctest.RunInput(t, []string{"SWITCHBOARD_URL=" + b.url}, s.stdin, binary, args...)
+		r := testbed.ExecuteInput(t, []string{"SWITCHBOARD_URL=" + b.url}, s.stdin, binary, args...)
 		out := r.Stdout
 		if s.code != exitOK {
 			out = r.Stderr
@@ -122,7 +122,7 @@ func TestBoards(t *testing.T) {
 func TestAccounts(t *testing.T) {
 	b := startBroker(t, kitEnviron)
 	type account struct{ ID string }
-	made := proctest.RunInput(t, []string{"SWITCHBOARD_URL=" + b.url}, "correct horse\n", binary, "account", "create", "amy", "--json")
+	made := testbed.ExecuteInput(t, []string{"SWITCHBOARD_URL=" + b.url}, "correct horse\n", binary, "account", "create", "amy", "--json")
 	var amy account
 	if err := json.Unmarshal([]byte(made.Stdout), &amy); err != nil || amy.ID == "" || strings.Contains(made.Stdout, "renewal") {
 		t.Fatalf("%+v (%v)", made, err)

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"switchboard/client"
-	"switchboard/cmd/internal/proctest"
 	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 )
 
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -76,13 +76,13 @@ func TestLocalCheck(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.yaml")
 	write(t, file, "namespaces:\n  \"inbox:{user}\": {subscribe: named}\n")
 	for user, want := range map[string]string{"alice": "subscribe  yes", "bob": "subscribe  no"} {
-		r := proctest.Run(t, nil, binary, "check", "inbox:alice", "--user", user, "--config", file)
+		r := testbed.Execute(t, nil, binary, "check", "inbox:alice", "--user", user, "--config", file)
 		if r.Code != exitOK || !strings.Contains(r.Stdout, want) {
 			t.Errorf("%s: %+v", user, r)
 		}
 	}
 	for line, code := range map[string]int{"check --local": exitUsage, "check news --local --json": exitUsage, "check news --config /nowhere": exitFailed} {
-		if r := proctest.Run(t, nil, binary, strings.Fields(line)...); r.Code != code {
+		if r := testbed.Execute(t, nil, binary, strings.Fields(line)...); r.Code != code {
 			t.Errorf("%s: %+v", line, r)
 		}
 	}

@@ -6,25 +6,32 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/testbed"
 )
 
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(proctest.Main(m, &binary)) }
+func TestMain(m *testing.M) {
+	var dir string
+	os.Exit(testbed.Main(&dir, func() int {
+		binary = filepath.Join(dir, "switchboard")
+		return m.Run()
+	}, "."))
+}
 
 // timeout bounds every wait, so that a test cannot hang.
 const timeout = 30 * time.Second
 
 // broker is a running `switchboard serve`.
 type broker struct {
-	*proctest.Process
+	*testbed.Command
 	url, tcp string // tcp is "" without --tcp
 }
 
@@ -32,16 +39,16 @@ type broker struct {
 func startBroker(t *testing.T, environ []string, flags ...string) broker {
 	t.Helper()
 	args := append([]string{"serve", "--http=127.0.0.1:0", "--tcp=off"}, flags...)
-	p := proctest.Start(t, environ, binary, args...)
-	listening := p.Await(t, "listening")
+	p := testbed.RunCommand(t, environ, binary, args...)
+	listening := p.Await("listening")
 	tcp, _ := listening["tcp"].(string)
 	return broker{p, "http://" + listening["http"].(string), tcp}
 }
 
 // cli runs a command against the broker.
-func (b broker) cli(t *testing.T, args ...string) proctest.Result {
+func (b broker) cli(t *testing.T, args ...string) testbed.Result {
 	t.Helper()
-	return proctest.Run(t, []string{"SWITCHBOARD_URL=" + b.url}, binary, args...)
+	return testbed.Execute(t, []string{"SWITCHBOARD_URL=" + b.url}, binary, args...)
 }
 
 // ok runs a command that must succeed, and returns its output.
@@ -183,7 +190,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			r := proctest.Run(t, nil, binary, strings.Fields(line)...)
+			r := testbed.Execute(t, nil, binary, strings.Fields(line)...)
 			if r.Code != exitUsage || r.Stdout != "" || !strings.Contains(r.Stderr, want) || !strings.Contains(r.Stderr, "--help.\n") {
 				t.Errorf("%+v, want %q", r, want)
 			}
@@ -201,7 +208,7 @@ func TestUsageNamesTheCommand(t *testing.T) {
 		"tail --last 1 a --x": "switchboard tail",
 		"bogus":               "switchboard",
 	} {
-		r := proctest.Run(t, nil, binary, strings.Fields(line)...)
+		r := testbed.Execute(t, nil, binary, strings.Fields(line)...)
 		if !strings.HasPrefix(r.Stderr, command+": ") || !strings.Contains(r.Stderr, "Try "+command+" --help.\n") {
 			t.Errorf("%s: %q", line, r.Stderr)
 		}
@@ -210,15 +217,15 @@ func TestUsageNamesTheCommand(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "push"}, {"push", "--help"}, {"serve", "--help"}, {"janitor", "check", "--help"}} {
-		if r := proctest.Run(t, nil, binary, args...); r.Code != 0 || !strings.Contains(r.Stdout, "Usage:") || r.Stderr != "" {
+		if r := testbed.Execute(t, nil, binary, args...); r.Code != 0 || !strings.Contains(r.Stdout, "Usage:") || r.Stderr != "" {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}
-	if r := proctest.Run(t, nil, binary, "serve", "--help"); !strings.Contains(r.Stdout, "Usage: switchboard serve [flags]") {
+	if r := testbed.Execute(t, nil, binary, "serve", "--help"); !strings.Contains(r.Stdout, "Usage: switchboard serve [flags]") {
 		t.Errorf("%s", r.Stdout)
 	}
 	for _, args := range [][]string{{"--version"}, {"serve", "--version"}, {"janitor", "--version"}} {
-		if r := proctest.Run(t, nil, binary, args...); r.Code != 0 || !strings.HasPrefix(r.Stdout, "switchboard ") || strings.Count(r.Stdout, "\n") != 1 {
+		if r := testbed.Execute(t, nil, binary, args...); r.Code != 0 || !strings.HasPrefix(r.Stdout, "switchboard ") || strings.Count(r.Stdout, "\n") != 1 {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}
@@ -227,11 +234,11 @@ func TestHelpAndVersion(t *testing.T) {
 // TestUnreachable: without a broker the exit code is 6, and the error says what to do.
 func TestUnreachable(t *testing.T) {
 	environ := []string{"SWITCHBOARD_URL=http://127.0.0.1:1"}
-	r := proctest.Run(t, environ, binary, "who", "--retry-for=0")
+	r := testbed.Execute(t, environ, binary, "who", "--retry-for=0")
 	if r.Code != exitUnavailable || !strings.Contains(r.Stderr, "cannot reach http://127.0.0.1:1") || !strings.Contains(r.Stderr, "Is a broker running") {
 		t.Errorf("%+v", r)
 	}
-	r = proctest.Run(t, environ, binary, "who", "--retry-for=0", "--json")
+	r = testbed.Execute(t, environ, binary, "who", "--retry-for=0", "--json")
 	var answer struct {
 		Error struct{ Code, Message string }
 		Exit  int

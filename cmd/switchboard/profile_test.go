@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/cmd/internal/proctest"
 	"switchboard/internal/certtest"
+	"switchboard/internal/testbed"
 )
 
 const profilesFile = `default: dev
@@ -111,7 +111,7 @@ func TestProfile(t *testing.T) {
 		{"profile remove prod", exitOK, "removed: prod"},
 		{"profile show", exitUsage, "no profile is in use"},
 	} {
-		r := proctest.Run(t, environ, binary, append(strings.Fields(tt.line), "--retry-for=0")...)
+		r := testbed.Execute(t, environ, binary, append(strings.Fields(tt.line), "--retry-for=0")...)
 		all.WriteString(r.Stdout + r.Stderr)
 		if r.Code != tt.code || !strings.Contains(r.Stdout+r.Stderr, tt.want) {
 			t.Errorf("%s: %+v, want %d and %q", tt.line, r, tt.code, tt.want)

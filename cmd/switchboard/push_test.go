@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/testbed"
 )
 
 type pushed struct {
@@ -33,10 +33,10 @@ func TestPush(t *testing.T) {
 	b.ok(t, "push", "--channel", "news", "hello there")
 	b.ok(t, "push", "news", "--file", file)
 	b.ok(t, "push", "news", "--text", "7")
-	if r := proctest.RunInput(t, []string{"SWITCHBOARD_URL=" + b.url}, "{\"a\": 1}\n", binary, "push", "news"); r.Code != 0 {
+	if r := testbed.ExecuteInput(t, []string{"SWITCHBOARD_URL=" + b.url}, "{\"a\": 1}\n", binary, "push", "news"); r.Code != 0 {
 		t.Errorf("from stdin: %+v", r)
 	}
-	if r := proctest.RunInput(t, []string{"SWITCHBOARD_URL=" + b.url}, "one\n{\"n\":2}\n", binary, "push", "news", "--lines"); r.Code != 0 || strings.Count(r.Stdout, "\n") != 2 {
+	if r := testbed.ExecuteInput(t, []string{"SWITCHBOARD_URL=" + b.url}, "one\n{\"n\":2}\n", binary, "push", "news", "--lines"); r.Code != 0 || strings.Count(r.Stdout, "\n") != 2 {
 		t.Errorf("lines: %+v", r)
 	}
 	out := b.ok(t, "tail", "news", "--after=0", "--count=7")
@@ -92,7 +92,7 @@ func TestRefusedPush(t *testing.T) {
 
 // TestKeys: the key comes from the environment or a file, and the errors say what is missing.
 func TestKeys(t *testing.T) {
-	made := proctest.Run(t, nil, binary, "key", "--scopes=read", "--name=reader")
+	made := testbed.Execute(t, nil, binary, "key", "--scopes=read", "--name=reader")
 	key, entry, _ := strings.Cut(made.Stdout, "\n")
 	entry = strings.TrimSpace(strings.TrimPrefix(entry, "entry:"))
 	b := startBroker(t, []string{"SWITCHBOARD_AUTH_KEYS=" + entry})
@@ -118,7 +118,7 @@ func TestKeys(t *testing.T) {
 		{[]string{url, "SWITCHBOARD_KEY=" + secret}, []string{"push", "news", "1"}, exitForbidden, "scope"},
 		{[]string{url}, []string{"who", "--key-file", "/nowhere"}, exitFailed, "/nowhere"},
 	} {
-		r := proctest.Run(t, tt.environ, binary, tt.args...)
+		r := testbed.Execute(t, tt.environ, binary, tt.args...)
 		if r.Code != tt.code || !strings.Contains(r.Stderr, tt.want) || tt.want == "" && r.Stderr != "" || strings.Contains(r.Stderr, secret) {
 			t.Errorf("%v: %+v, want %d and %q", tt.args, r, tt.code, tt.want)
 		}

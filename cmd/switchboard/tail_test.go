@@ -90,7 +90,7 @@ func TestTailSurvivesBroker(t *testing.T) {
 			t.Fatalf("%+v, want %d", m, n)
 		}
 	}
-	one.Signal(t, syscall.SIGKILL)
+	one.Interrupt(syscall.SIGKILL)
 	for n := 3; n < 6; n++ {
 		two.ok(t, "push", "news", fmt.Sprint(n))
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"switchboard/client"
-	"switchboard/cmd/internal/proctest"
+	"switchboard/internal/testbed"
 )
 
 // writeKey writes a private key, and its public key, as PEM files.
@@ -81,7 +81,7 @@ func TestTokens(t *testing.T) {
 		{line: "token issue --signing-key " + secret, code: exitUsage, want: "--user: missing"},
 		{line: "token issue --user alice --signing-key " + edPublic, code: exitUsage, want: "only verifies"},
 	})
-	short := proctest.Run(t, []string{"SWITCHBOARD_AUTH_HS256_SECRET=hunter2"}, binary, "token", "issue", "--user=alice")
+	short := testbed.Execute(t, []string{"SWITCHBOARD_AUTH_HS256_SECRET=hunter2"}, binary, "token", "issue", "--user=alice")
 	if short.Code != exitFailed || !strings.Contains(short.Stderr, "less than 32 bytes") || strings.Contains(short.Stderr, "hunter2") {
 		t.Errorf("%+v", short)
 	}

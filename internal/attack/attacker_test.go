@@ -56,9 +56,9 @@ var (
 
 // dial opens a connection to one of the ports and sends nothing. A nil from means any address.
 func (s *scenario) dial(http bool, from net.IP) (*attacker, error) {
-	address := s.tcp
+	address := s.TCP
 	if http {
-		address = s.broker.http
+		address = s.broker.HTTP
 	}
 	d := net.Dialer{}
 	if from != nil {

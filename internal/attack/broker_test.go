@@ -7,10 +7,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -18,8 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"switchboard/internal/await"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // settings are those of the broker. The timeouts are short, so that attacks with slow connections
@@ -53,48 +50,32 @@ const revocableLine = "    revocable: {alg: HS256, file: %s/revocable}"
 
 // A broker is a broker process under attack.
 type broker struct {
-	*proc.Process
-	dir       string
-	more      [2]string // additional settings: at the top level, in section auth
-	key       string    // of the API
-	http, tcp string    // host:port
-	client    *http.Client
+	*testbed.Broker
+	dir  string
+	more [2]string // additional settings: at the top level, in section auth
 }
 
 func startBroker(ctx context.Context, t *testing.T, i *issuer, more, auth string) *broker {
 	t.Helper()
-	b := &broker{dir: t.TempDir(), more: [2]string{more, auth}, key: "the-backend-" + rand.Text(), client: &http.Client{Transport: &http.Transport{}}}
+	b := &broker{dir: t.TempDir(), more: [2]string{more, auth}}
+	b.Broker = &testbed.Broker{
+		Program: testbed.Program{
+			Name: "broker", Path: brokerPath,
+			Args: []string{"--config", filepath.Join(b.dir, "broker.yaml"), "--redis", redisServer.URL(), "--drain-time", "1s"},
+		},
+		API: testbed.API{Key: "the-backend-" + rand.Text(), Client: &http.Client{Transport: &http.Transport{}}},
+	}
 	for name, content := range map[string][]byte{
-		"api_keys": []byte("# the backend\nplain:" + b.key), "shared": i.shared, "revocable": i.revocable, "public.pem": i.rsaPEM,
+		"api_keys": []byte("# the backend\nplain:" + b.Key), "shared": i.shared, "revocable": i.revocable, "public.pem": i.rsaPEM,
 	} {
 		b.write(t, name, content)
 	}
 	b.configure(t, true)
-	cmd := exec.Command(brokerPath, "--config", filepath.Join(b.dir, "broker.yaml"), "--redis", redisServer.URL(),
-		"--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--drain-time", "1s", "--log-format", "json")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	var err error
-	if b.Process, err = proc.Start("broker", cmd, nil); err != nil {
+	t.Cleanup(b.Client.CloseIdleConnections)
+	testbed.RunBroker(t, b.Broker)
+	if err := b.AwaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		b.Kill()
-		if t.Failed() {
-			t.Logf("log of the broker:\n%s", b.Tail(30))
-		}
-		b.client.CloseIdleConnections()
-	})
-	for field, address := range map[string]*string{"http": &b.http, "tcp": &b.tcp} {
-		if *address, err = b.Logged(ctx, "listening", field); err != nil {
-			t.Fatal(err)
-		}
-	}
-	await.NoError(ctx, t, "readiness", func() error {
-		if status, body := b.call(ctx, t, http.MethodGet, "/readyz", ""); status != http.StatusOK {
-			return fmt.Errorf("%d %s", status, body)
-		}
-		return nil
-	})
 	return b
 }
 
@@ -127,26 +108,13 @@ func (b *broker) reload(ctx context.Context, t *testing.T) {
 }
 
 // request makes an API call with any key, or without one if key is empty.
-func (b *broker) request(ctx context.Context, method, path, key string, body io.Reader) (status int, answer string, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+b.http+path, body)
-	if err != nil {
-		return 0, "", err
-	}
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
-	response, err := b.client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(text), err
+func (b *broker) request(ctx context.Context, method, path, key string, body any) (status int, answer string, err error) {
+	return testbed.API{HTTP: b.HTTP, Key: key, Client: b.Client}.Do(ctx, method, path, body)
 }
 
 func (b *broker) call(ctx context.Context, t *testing.T, method, path, body string) (status int, answer string) {
 	t.Helper()
-	status, answer, err := b.request(ctx, method, path, b.key, strings.NewReader(body))
+	status, answer, err := b.request(ctx, method, path, b.Key, strings.NewReader(body))
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}

@@ -90,7 +90,7 @@ func exhaustConnections(t *testing.T, s *scenario) {
 		t.Errorf("above the limit on the HTTP port: got %q", got)
 	}
 	s.traffic.waitRounds(s.ctx, t, minRounds)
-	s.client.CloseIdleConnections()
+	s.Client.CloseIdleConnections()
 	if status, answer := s.call(s.ctx, t, http.MethodGet, "/v1/servers", ""); status != http.StatusOK {
 		t.Errorf("the backend, on a new connection: %d %s", status, answer)
 	}

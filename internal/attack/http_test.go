@@ -21,7 +21,7 @@ const probe = "GET /healthz HTTP/1.1\r\nHost: broker\r\n\r\n"
 // pipelinedProbes sends thousands of requests without waiting for responses. The broker must answer
 // only a few of them. A health check that waits for each response may keep its connection.
 func pipelinedProbes(t *testing.T, s *scenario) {
-	for _, request := range []string{probe, "GET /metrics HTTP/1.1\r\nHost: broker\r\n\r\n", strings.Replace(s.pushHead(0), s.key, "forged", 1)} {
+	for _, request := range []string{probe, "GET /metrics HTTP/1.1\r\nHost: broker\r\n\r\n", strings.Replace(s.pushHead(0), s.Key, "forged", 1)} {
 		a, err := s.dial(true, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func unreadResponses(t *testing.T, s *scenario) {
 // little or much, and read nothing. A backend with a key and clients must still be able to connect.
 func unauthenticatedConnections(t *testing.T, s *scenario) {
 	const reserve = 256
-	requests := []string{"", "GET /healthz HTTP/1.1\r\nX: ", probe, strings.Repeat(probe, 2000), strings.Replace(s.pushHead(10), s.key, "forged", 1)}
+	requests := []string{"", "GET /healthz HTTP/1.1\r\nX: ", probe, strings.Repeat(probe, 2000), strings.Replace(s.pushHead(10), s.Key, "forged", 1)}
 	for n := range maxConnections + reserve + 150 {
 		a, err := s.dial(true, net.IPv4(127, 78, byte(n/100), byte(1+n%100)))
 		if err != nil {
@@ -108,9 +108,9 @@ func unauthenticatedConnections(t *testing.T, s *scenario) {
 		a.sendRaw(requests[n%len(requests)])
 	}
 	for range 20 {
-		s.client.CloseIdleConnections()
+		s.Client.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
-		status, answer, err := s.request(ctx, http.MethodPost, "/v1/push", s.key, strings.NewReader(`{"channel":"hall:any","data":1}`))
+		status, answer, err := s.request(ctx, http.MethodPost, "/v1/push", s.Key, strings.NewReader(`{"channel":"hall:any","data":1}`))
 		cancel()
 		if err != nil || status != http.StatusOK {
 			t.Fatalf("the backend, on a new connection: %d %s %v", status, answer, err)

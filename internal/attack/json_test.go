@@ -148,7 +148,7 @@ func bombsInCalls(t *testing.T, s *scenario) {
 		{"compressed", "/v1/push", "\x1f\x8b\x08\x00" + strings.Repeat("\x00", 1000), http.StatusBadRequest},
 		{"no UTF-8", "/v1/push", push("\"\xff\""), http.StatusBadRequest},
 	} {
-		status, answer, err := s.request(s.ctx, http.MethodPost, c.path, s.key, strings.NewReader(c.body))
+		status, answer, err := s.request(s.ctx, http.MethodPost, c.path, s.Key, strings.NewReader(c.body))
 		if err != nil || status != c.want {
 			t.Errorf("%s: %d %.200s (%v), want %d", c.name, status, answer, err, c.want)
 		}

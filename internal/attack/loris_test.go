@@ -75,7 +75,7 @@ func openPushed(s *scenario) (*attacker, error) {
 }
 
 func (s *scenario) pushHead(length int) string {
-	return fmt.Sprintf("POST /v1/push HTTP/1.1\r\nHost: broker\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", s.key, length)
+	return fmt.Sprintf("POST /v1/push HTTP/1.1\r\nHost: broker\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", s.Key, length)
 }
 
 // lorisKinds returns the lorises for the TCP port and for the HTTP port.

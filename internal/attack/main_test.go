@@ -3,15 +3,14 @@
 package attack
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"switchboard/internal/proc"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 )
 
 var (
@@ -28,16 +27,9 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	dir, err := os.MkdirTemp("", "switchboard-attack-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	brokerPath = filepath.Join(dir, "broker")
-	if err := proc.GoBuild(context.Background(), "-o", brokerPath, "switchboard/cmd/broker"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return redistest.Main(m, &redisServer, nil)
+	var dir string
+	return testbed.Main(&dir, func() int {
+		brokerPath = filepath.Join(dir, "broker")
+		return redistest.Main(m, &redisServer, nil)
+	}, "switchboard/cmd/broker")
 }

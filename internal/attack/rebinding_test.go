@@ -4,40 +4,24 @@ package attack
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // openBroker starts a broker without keys and without Redis. It runs until the test ends.
 func openBroker(t *testing.T, environ []string, args ...string) (httpPort, tcpPort string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	defer cancel()
-	cmd := exec.Command(brokerPath, append([]string{
-		"--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--drain-time", "1ms", "--log-format", "json",
-	}, args...)...)
-	cmd.Env = append(environ, "PATH="+os.Getenv("PATH"))
-	p, err := proc.Start("broker", cmd, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Kill)
-	for field, address := range map[string]*string{"http": &httpPort, "tcp": &tcpPort} {
-		if *address, err = p.Logged(ctx, "listening", field); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return httpPort, tcpPort
+	b := testbed.RunBroker(t, &testbed.Broker{Program: testbed.Program{
+		Name: "broker", Path: brokerPath, Args: append([]string{"--drain-time", "1ms"}, args...), Env: environ,
+	}})
+	return b.HTTP, b.TCP
 }
 
 // A pageConn is a connection from the browser of a user that visits a malicious page.

@@ -121,7 +121,7 @@ func replayedPushes(t *testing.T, s *scenario) {
 
 // forgedKeys calls the API without a key and with invalid keys.
 func forgedKeys(t *testing.T, s *scenario) {
-	for _, key := range []string{"", "x", s.key[:len(s.key)-1], s.key + "x", strings.ToUpper(s.key), s.token("admin"), strings.Repeat("k", 8000)} {
+	for _, key := range []string{"", "x", s.Key[:len(s.Key)-1], s.Key + "x", strings.ToUpper(s.Key), s.token("admin"), strings.Repeat("k", 8000)} {
 		for path, method := range map[string]string{
 			"/v1/push": http.MethodPost, "/v1/push/batch": http.MethodPost, "/v1/servers": http.MethodGet,
 			"/v1/users/admin/disconnect": http.MethodPost, "/v1/users/admin": http.MethodGet, "/v1/none": http.MethodGet,

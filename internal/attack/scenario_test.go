@@ -87,7 +87,7 @@ func (s *scenario) checkNewClient(w transport) error {
 		return err
 	}
 	defer h.conn.Close()
-	status, answer, err := s.request(s.ctx, http.MethodPost, "/v1/push", s.key,
+	status, answer, err := s.request(s.ctx, http.MethodPost, "/v1/push", s.Key,
 		strings.NewReader(fmt.Sprintf(`{"user":%q,"data":{"stream":"welcome","n":1}}`, name)))
 	if err != nil || status != http.StatusOK {
 		return fmt.Errorf("push to %s: %d %s (%w)", name, status, answer, err)

@@ -112,7 +112,7 @@ func (tr *traffic) round(ctx context.Context, n int) error {
 		"/v1/push":       fmt.Sprintf(`{"channel":%q,"data":{"stream":"backend","n":%d}}`, sharedChannel, n),
 		"/v1/push/batch": `{"messages":[` + strings.Join(batch, ",") + `]}`,
 	} {
-		status, answer, err := tr.broker.request(ctx, http.MethodPost, path, tr.broker.key, strings.NewReader(body))
+		status, answer, err := tr.broker.request(ctx, http.MethodPost, path, tr.broker.Key, strings.NewReader(body))
 		if err != nil || status != http.StatusOK || strings.Contains(answer, `"error"`) {
 			return fmt.Errorf("%s: %d %s (%w)", path, status, answer, err)
 		}

@@ -22,18 +22,18 @@ type transport struct {
 var transports = []transport{
 	{"lines", dialLines},
 	{"websocket-tcp-port", func(ctx context.Context, b *broker) (textconn.Conn, error) {
-		return dialFrames(ctx, b.tcp, websocket.CompressionDisabled)
+		return dialFrames(ctx, b.TCP, websocket.CompressionDisabled)
 	}},
 	{"websocket-http-port", func(ctx context.Context, b *broker) (textconn.Conn, error) {
-		return dialFrames(ctx, b.http, websocket.CompressionDisabled)
+		return dialFrames(ctx, b.HTTP, websocket.CompressionDisabled)
 	}},
 	{"websocket-compressed", func(ctx context.Context, b *broker) (textconn.Conn, error) {
-		return dialFrames(ctx, b.http, websocket.CompressionNoContextTakeover)
+		return dialFrames(ctx, b.HTTP, websocket.CompressionNoContextTakeover)
 	}},
 }
 
 func dialLines(ctx context.Context, b *broker) (textconn.Conn, error) {
-	return textconn.DialTCP(ctx, net.Dialer{}, b.tcp)
+	return textconn.DialTCP(ctx, net.Dialer{}, b.TCP)
 }
 
 func dialFrames(ctx context.Context, address string, mode websocket.CompressionMode) (textconn.Conn, error) {

@@ -78,3 +78,14 @@ func poll(ctx context.Context, interval time.Duration, check func() error) error
 		}
 	}
 }
+
+// Pause waits for d, or until ctx ends, and then returns the error of ctx.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}

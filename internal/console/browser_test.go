@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"switchboard/internal/freeport"
-	"switchboard/internal/proc"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 )
 
 // settings are those of the broker: API keys of every kind, no tokens, webhooks and the whole kit.
@@ -48,7 +48,7 @@ func TestBrowser(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	if err := proc.GoBuild(ctx, "-o", dir, "switchboard/cmd/broker", "switchboard/cmd/janitor"); err != nil {
+	if err := testbed.Build(ctx, "-o", dir, "switchboard/cmd/broker", "switchboard/cmd/janitor"); err != nil {
 		t.Fatal(err)
 	}
 	redis := redistest.Start(t).URL()
@@ -72,21 +72,11 @@ func TestBrowser(t *testing.T) {
 }
 
 // startCommand starts a command of dir with these settings until the test ends.
-func startCommand(t *testing.T, dir, name, settings string) *proc.Process {
+func startCommand(t *testing.T, dir, name, settings string) *testbed.Process {
 	t.Helper()
 	config := filepath.Join(dir, name+".yaml")
 	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := proc.Start(name, exec.Command(filepath.Join(dir, name), "--config", config), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		p.Kill()
-		if t.Failed() {
-			t.Logf("log of the %s:\n%s", name, p.Tail(40))
-		}
-	})
-	return p
+	return testbed.Run(t, name, exec.Command(filepath.Join(dir, name), "--config", config), nil)
 }

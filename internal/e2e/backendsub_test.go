@@ -30,13 +30,13 @@ func TestSubscribeCallOfKilledBroker(t *testing.T) {
 	}
 	t.Cleanup(link.stop)
 	link.set(linkRefuses)
-	holder := startBroker(ctx, t, server.URL(), "holder", "--advertise", link.Addr().String())
-	link.upstream = holder.http
+	holder := startBroker(t, "holder", server.URL(), nil, "--advertise", link.Addr().String())
+	link.upstream = holder.HTTP
 	link.set(linkUp)
 	device := connectDevice(ctx, t, holder, "alice", "phone", "own")
 
 	for n, kind := range []string{"subscribe", "unsubscribe"} {
-		caller := startBroker(ctx, t, server.URL(), fmt.Sprint("caller-", n))
+		caller := startBroker(t, fmt.Sprint("caller-", n), server.URL(), nil)
 		path := "/v1/users/alice/" + kind
 		reached := fmt.Sprint("reached-", n)
 		await.True(t, "the caller reaches the holder", func() bool {
@@ -50,25 +50,14 @@ func TestSubscribeCallOfKilledBroker(t *testing.T) {
 		killed := make(chan struct{})
 		go func() {
 			defer close(killed)
-			_, _, _ = tryCall(ctx, caller, "POST", path, `{"channels":["team"]}`)
+			_, _, _ = caller.Do(ctx, "POST", path, `{"channels":["team"]}`)
 		}()
 		await.True(t, "the change is stored", func() bool { return stored(ctx, rdb, "u_s_{alice}", "team", kind) })
-		caller.end(ctx, t, syscall.SIGKILL)
+		end(ctx, t, caller, syscall.SIGKILL)
 		<-killed
 		expectChange(ctx, t, device, kind+"d", "team")
 		link.set(linkUp)
 	}
-}
-
-// startBroker starts a broker process on a Redis.
-func startBroker(ctx context.Context, t *testing.T, redisURL, name string, args ...string) *instance {
-	t.Helper()
-	cmd := command("broker", append([]string{"--name", name, "--redis", redisURL, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
-		"--log-format", "json"}, args...)...)
-	b := &instance{process: start(t, name, cmd, nil)}
-	b.awaitPorts(ctx, t)
-	b.id = b.logged(ctx, t, "joined", "server")
-	return b
 }
 
 // stored reports whether the store has a change of a channel in a list of subscriptions.

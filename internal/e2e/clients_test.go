@@ -5,6 +5,8 @@ package e2e
 import (
 	"fmt"
 	"slices"
+
+	"switchboard/internal/testbed"
 )
 
 const (
@@ -48,7 +50,7 @@ func kindOf(i int) kind {
 }
 
 // planClients plans the clients. The three devices of a user begin on three brokers.
-func planClients(brokers []*instance) []clientPlan {
+func planClients(brokers []*testbed.Broker) []clientPlan {
 	var plans []clientPlan
 	for i := range clientCount {
 		plan := clientPlan{
@@ -68,12 +70,12 @@ func planClients(brokers []*instance) []clientPlan {
 func userOf(i int) string { return fmt.Sprintf("user-%d", i) }
 func roomOf(i int) string { return fmt.Sprintf("room-%d", i%rooms) }
 
-func (k kind) url(b *instance, i int) string {
+func (k kind) url(b *testbed.Broker, i int) string {
 	switch {
 	case k == netcat, k == golang && i%2 == 0:
-		return "tcp://" + b.tcp
+		return "tcp://" + b.TCP
 	case k == wsTCP, k == page && i%2 == 0:
-		return "ws://" + b.tcp + "/ws"
+		return "ws://" + b.TCP + "/ws"
 	}
-	return "ws://" + b.http + "/ws"
+	return "ws://" + b.HTTP + "/ws"
 }

@@ -11,6 +11,7 @@ import (
 
 	"switchboard/internal/await"
 	"switchboard/internal/keytable"
+	"switchboard/internal/testbed"
 )
 
 // testTimeout is the timeout of each test. The tests take a fraction of it.
@@ -21,7 +22,7 @@ func TestDeliveryWhenBrokerIsKilled(t *testing.T) {
 	defer cancel()
 	logf := timedLog(t)
 
-	d := deploy(ctx, t, 3)
+	d := deploy(t, 3)
 	logf("the brokers are ready")
 	plans := planClients(d.brokers)
 	streams := newStreams(plans)
@@ -62,13 +63,13 @@ func TestDeliveryWhenBrokerIsKilled(t *testing.T) {
 	logf("the clients have left")
 	for _, broker := range d.brokers {
 		if broker != victim {
-			broker.end(ctx, t, syscall.SIGTERM)
+			end(ctx, t, broker, syscall.SIGTERM)
 		}
 	}
 	logf("the brokers have left")
 
 	await.NoError(ctx, t, "the keys of the servers are removed", func() error { return keytable.CheckEmpty(ctx, d.redis, keytable.OwnedByServers) })
-	d.janitor.end(ctx, t, syscall.SIGTERM)
+	end(ctx, t, d.janitor, syscall.SIGTERM)
 	checkAllOffline(ctx, t, d.redis, plans)
 	count, err := keytable.Check(ctx, d.redis)
 	if err != nil {
@@ -88,33 +89,33 @@ func timedLog(t *testing.T) func(format string, args ...any) {
 
 // kill kills a broker and waits until its clients have noticed. It returns their number. Pushing
 // continues meanwhile.
-func kill(ctx context.Context, t *testing.T, l *ledger, victim *instance) int {
+func kill(ctx context.Context, t *testing.T, l *ledger, victim *testbed.Broker) int {
 	t.Helper()
 	l.Lock()
-	n, pushes := l.countAtLocked(victim.id), l.pushes
+	n, pushes := l.countAtLocked(victim.ID), l.pushes
 	l.Unlock()
 	if n < clientCount/4 {
 		t.Errorf("only %d clients are connected to the broker to kill", n)
 	}
-	victim.end(ctx, t, syscall.SIGKILL)
-	l.waitFor(ctx, t, "the clients of the killed broker notice", func() bool { return l.countAtLocked(victim.id) == 0 })
+	end(ctx, t, victim, syscall.SIGKILL)
+	l.waitFor(ctx, t, "the clients of the killed broker notice", func() bool { return l.countAtLocked(victim.ID) == 0 })
 	l.waitFor(ctx, t, "pushes continue without the killed broker", func() bool { return l.pushes > pushes })
 	return n
 }
 
 // checkCleanedUp waits until the janitor has removed the keys of a dead server.
-func checkCleanedUp(ctx context.Context, t *testing.T, d *deployment, dead *instance) {
+func checkCleanedUp(ctx context.Context, t *testing.T, d *deployment, dead *testbed.Broker) {
 	t.Helper()
 	await.NoError(ctx, t, "the janitor removes the killed broker", func() error {
-		listed, err := d.redis.SIsMember(ctx, "s_list", dead.id).Result()
+		listed, err := d.redis.SIsMember(ctx, "s_list", dead.ID).Result()
 		if err == nil && listed {
-			err = fmt.Errorf("%s is still listed", dead.id)
+			err = fmt.Errorf("%s is still listed", dead.ID)
 		}
 		return err
 	})
 	for key, want := range map[string]int64{"s_": 0, "s_ch_": 0, "s_c_": 0, "s_dead_": 1} {
-		if got, err := d.redis.Exists(ctx, key+"{"+dead.id+"}").Result(); err != nil || got != want {
-			t.Errorf("%s{%s}: %d (%v), want %d", key, dead.id, got, err, want)
+		if got, err := d.redis.Exists(ctx, key+"{"+dead.ID+"}").Result(); err != nil || got != want {
+			t.Errorf("%s{%s}: %d (%v), want %d", key, dead.ID, got, err, want)
 		}
 	}
 }

@@ -5,29 +5,22 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 )
-
-// An instance is a broker process.
-type instance struct {
-	*process
-	id        string // server id
-	http, tcp string // host:port
-}
 
 // A deployment is all server processes.
 type deployment struct {
 	redis   *redis.Client // nil if the test has started Redis
-	brokers []*instance
-	janitor *process
+	brokers []*testbed.Broker
+	janitor *testbed.Program
 }
 
 // deployOptions changes a deployment.
@@ -40,12 +33,12 @@ type deployOptions struct {
 
 // deploy starts Redis, n brokers and a janitor. Leases are short, so that the others notice the
 // death of a broker within seconds. env are more variables of the brokers.
-func deploy(ctx context.Context, t testing.TB, n int, env ...string) *deployment {
+func deploy(t testing.TB, n int, env ...string) *deployment {
 	t.Helper()
-	return deployWith(ctx, t, n, deployOptions{env: env})
+	return deployWith(t, n, deployOptions{env: env})
 }
 
-func deployWith(ctx context.Context, t testing.TB, n int, o deployOptions) *deployment {
+func deployWith(t testing.TB, n int, o deployOptions) *deployment {
 	t.Helper()
 	d := new(deployment)
 	if o.redis == "" {
@@ -53,36 +46,41 @@ func deployWith(ctx context.Context, t testing.TB, n int, o deployOptions) *depl
 		o.redis, d.redis = server.URL(), server.Client(t)
 	}
 	for i := range n {
-		name := fmt.Sprintf("b%d", i)
-		cmd := command("broker", "--name", name, "--redis", o.redis, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0",
-			"--log-format", "json")
-		cmd.Env = slices.Concat(cmd.Env, o.env, o.webhooks)
-		d.brokers = append(d.brokers, &instance{process: start(t, name, cmd, nil)})
+		d.brokers = append(d.brokers, startBroker(t, fmt.Sprintf("b%d", i), o.redis, slices.Concat(o.env, o.webhooks)))
 	}
-	args := []string{"--redis", o.redis, "--log-format", "json"}
+	var args []string
 	if !o.defaultTimes {
-		args = append(args, "--servers-every", "300ms", "--queues-every", "300ms")
+		args = []string{"--servers-every", "300ms", "--queues-every", "300ms"}
 	}
-	cmd := command("janitor", args...)
-	cmd.Env = append(cmd.Env, o.webhooks...)
-	d.janitor = start(t, "janitor", cmd, nil)
-	for _, b := range d.brokers {
-		b.awaitPorts(ctx, t)
-		b.id = b.logged(ctx, t, "joined", "server")
-	}
+	d.janitor = startJanitor(t, o.redis, o.webhooks, args...)
 	return d
 }
 
-// awaitPorts waits until the broker listens.
-func (b *instance) awaitPorts(ctx context.Context, t testing.TB) {
+// startBroker starts a broker on a Redis, or in memory if the URL is "".
+func startBroker(t testing.TB, name, redisURL string, env []string, args ...string) *testbed.Broker {
 	t.Helper()
-	b.http = b.logged(ctx, t, "listening", "http")
-	b.tcp = b.logged(ctx, t, "listening", "tcp")
+	return testbed.RunBroker(t, &testbed.Broker{Program: program("broker", name, redisURL, env, args)})
 }
 
-func command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(binaries, name), args...)
-	// Not the whole environment: it may contain settings.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "SWITCHBOARD_TIMES_BEAT=400ms"}
-	return cmd
+func startJanitor(t testing.TB, redisURL string, env []string, args ...string) *testbed.Program {
+	t.Helper()
+	p := program("janitor", "janitor", redisURL, env, args)
+	return testbed.RunProgram(t, &p)
+}
+
+func program(file, name, redisURL string, env, args []string) testbed.Program {
+	if redisURL != "" {
+		args = append([]string{"--redis", redisURL}, args...)
+	}
+	return testbed.Program{Name: name, Path: filepath.Join(binaries, file), Args: args, Env: append([]string{"SWITCHBOARD_TIMES_BEAT=400ms"}, env...)}
+}
+
+// end sends a signal and waits until the process ends.
+func end(ctx context.Context, t testing.TB, p interface {
+	End(context.Context, syscall.Signal) error
+}, sig syscall.Signal) {
+	t.Helper()
+	if err := p.End(ctx, sig); err != nil {
+		t.Fatal(err)
+	}
 }

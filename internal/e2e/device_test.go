@@ -9,13 +9,14 @@ import (
 	"net"
 	"testing"
 
+	"switchboard/internal/testbed"
 	"switchboard/internal/textconn"
 )
 
 // connectDevice connects one client over TCP and subscribes it to a channel.
-func connectDevice(ctx context.Context, t *testing.T, b *instance, user, client, channel string) textconn.Conn {
+func connectDevice(ctx context.Context, t *testing.T, b *testbed.Broker, user, client, channel string) textconn.Conn {
 	t.Helper()
-	conn, err := textconn.DialTCP(ctx, net.Dialer{}, b.tcp)
+	conn, err := textconn.DialTCP(ctx, net.Dialer{}, b.TCP)
 	if err != nil {
 		t.Fatal(err)
 	}

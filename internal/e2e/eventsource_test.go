@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"testing"
 
 	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 )
 
 // streamEvent is an event that a client of Server-Sent Events reports.
@@ -83,7 +83,7 @@ func (l *streamLog) count(client, event string) (n int) {
 
 // balance starts a load balancer and returns its address: it relays each connection to the next
 // broker that accepts it. An EventSource always reconnects to the same URL.
-func balance(t *testing.T, brokers []*instance) (addr string) {
+func balance(t *testing.T, brokers []*testbed.Broker) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -96,13 +96,13 @@ func balance(t *testing.T, brokers []*instance) (addr string) {
 			if err != nil {
 				return
 			}
-			broker, err := net.Dial("tcp", brokers[next%len(brokers)].http)
+			broker, err := net.Dial("tcp", brokers[next%len(brokers)].HTTP)
 			for range len(brokers) - 1 {
 				if err == nil {
 					break
 				}
 				next++
-				broker, err = net.Dial("tcp", brokers[next%len(brokers)].http)
+				broker, err = net.Dial("tcp", brokers[next%len(brokers)].HTTP)
 			}
 			if err != nil {
 				_ = c.Close()
@@ -128,7 +128,7 @@ func relay(to, from net.Conn) {
 func TestEventSource(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	d := deploy(ctx, t, 3)
+	d := deploy(t, 3)
 	addr, log := balance(t, d.brokers), newStreamLog()
 	streamURL := func(client string) string {
 		return "http://" + addr + "/sse?channel=news&user=alice&client=" + client
@@ -142,20 +142,15 @@ func TestEventSource(t *testing.T) {
 	pages := httptest.NewServer(mux) // on 127.0.0.1 like the brokers, so that they accept its origin
 	t.Cleanup(func() { pages.CloseClientConnections(); pages.Close() })
 	startChromium(t, pages.URL+"/stream.html?client=page&url="+url.QueryEscape(streamURL("page")))
-	start(t, "node", exec.Command("node", "js/stream-node.js", "node", streamURL("node")), log.record)
+	testbed.Run(t, "node", exec.Command("node", "js/stream-node.js", "node", streamURL("node")), log.record)
 
 	clients, pushed := []string{"page", "node"}, 0
 	push := func(n int) {
 		t.Helper()
 		for range n {
 			body := fmt.Sprintf(`{"messages":[{"channel":"news","data":%d},{"user":"alice","data":%d}]}`, pushed, pushed)
-			resp, err := http.Post("http://"+d.brokers[2].http+"/v1/push/batch", "application/json", bytes.NewReader([]byte(body)))
-			if err != nil {
+			if err := d.brokers[2].Call(ctx, http.MethodPost, "/v1/push/batch", body, nil); err != nil {
 				t.Fatal(err)
-			}
-			resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				t.Fatal(resp.Status)
 			}
 			pushed++
 		}
@@ -172,10 +167,10 @@ func TestEventSource(t *testing.T) {
 		})
 		return err
 	}
-	connectedTo := func(broker *instance) (list []string) {
+	connectedTo := func(broker *testbed.Broker) (list []string) {
 		log.locked(func() {
 			for _, c := range clients {
-				if log.server[c] == broker.id {
+				if log.server[c] == broker.ID {
 					list = append(list, c)
 				}
 			}
@@ -197,7 +192,7 @@ func TestEventSource(t *testing.T) {
 	t.Logf("on the broker to be killed: %v; on the one to be drained: %v", connectedTo(d.brokers[0]), connectedTo(d.brokers[1]))
 	d.brokers[0].Kill()
 	push(20)
-	d.brokers[1].end(ctx, t, syscall.SIGTERM)
+	end(ctx, t, d.brokers[1], syscall.SIGTERM)
 	push(20)
 	await.NoError(ctx, t, "everything arrives after a crash and a drain", received)
 	log.locked(func() {

@@ -5,10 +5,8 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -25,38 +23,23 @@ func TestFieldsGoneWebhooks(t *testing.T) {
 	defer cancel()
 	receiver := startReceiver(t)
 	server := redistest.Start(t)
-	startWithWebhooks := func(name string, args ...string) *process {
-		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
-		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+receiver.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+webhookSecret)
-		return start(t, name, cmd, nil)
-	}
+	webhooks := []string{"SWITCHBOARD_WEBHOOKS_URL=" + receiver.url, "SWITCHBOARD_WEBHOOKS_SECRETS=" + webhookSecret}
 	config := filepath.Join(t.TempDir(), "broker.yaml")
 	rules := "namespaces:\n  'room:*': {fields_gone: true}\n  'quiet:*': {}\n"
 	if err := os.WriteFile(config, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := &instance{process: startWithWebhooks("broker", "--config", config, "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
-	b.http = b.logged(ctx, t, "listening", "http")
-	push := func(body string) {
-		t.Helper()
-		resp, err := http.Post("http://"+b.http+"/v1/push", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			t.Fatalf("push %s: %d", body, resp.StatusCode)
-		}
-	}
-	janitor := startWithWebhooks("janitor")
+	b := startBroker(t, "broker", server.URL(), webhooks, "--config", config)
+	push := func(body string) { change(ctx, t, b, body) }
+	janitor := startJanitor(t, server.URL(), webhooks)
 	push(`{"channel":"quiet:1","set":{"seat/1":1},"ttl":1}`)
 	push(`{"channel":"room:1","set":{"seat/1":1,"$$hold":{"user":"amy"}},"ttl":1}`)
 	push(`{"channel":"room:2","set":{"seat/2":1},"ttl":3600}`)
 	push(`{"channel":"room:3","set":{"seat/3":1},"ttl":2}`)
-	b.end(ctx, t, syscall.SIGKILL)
+	end(ctx, t, b, syscall.SIGKILL)
 	receiver.waitEvents(ctx, t, "room:1", "fields_gone")
-	janitor.end(ctx, t, syscall.SIGKILL)
-	startWithWebhooks("janitor")
+	end(ctx, t, janitor, syscall.SIGKILL)
+	startJanitor(t, server.URL(), webhooks)
 	receiver.waitEvents(ctx, t, "room:3", "fields_gone")
 	receiver.waitEvents(ctx, t, "room:1", "fields_gone")
 	receiver.waitEvents(ctx, t, "room:2")

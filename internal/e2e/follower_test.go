@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchboard/internal/cond"
+	"switchboard/internal/testbed"
 	"switchboard/internal/textconn"
 )
 
@@ -28,8 +29,8 @@ type follower struct {
 
 // dialState connects a client over TCP, subscribes it with the state, and reads up to the last
 // page.
-func dialState(ctx context.Context, b *instance, user, client, channel string) (*follower, error) {
-	conn, err := textconn.DialTCP(ctx, net.Dialer{}, b.tcp)
+func dialState(ctx context.Context, b *testbed.Broker, user, client, channel string) (*follower, error) {
+	conn, err := textconn.DialTCP(ctx, net.Dialer{}, b.TCP)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (f *follower) subscribe(ctx context.Context, user, client, channel string) 
 }
 
 // follow subscribes a client and then keeps all messages, until the end of the test.
-func follow(ctx context.Context, t *testing.T, b *instance, channel string) *follower {
+func follow(ctx context.Context, t *testing.T, b *testbed.Broker, channel string) *follower {
 	t.Helper()
 	f, err := dialState(ctx, b, "follower", "tab", channel)
 	if err != nil {

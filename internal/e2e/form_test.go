@@ -23,11 +23,11 @@ const (
 func TestStateDocForm(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	b, blocks := startMemory(ctx, t), readDoc(t, "../../docs/state.md").blocks("html")
+	b, blocks := startMemory(t), readDoc(t, "../../docs/state.md").blocks("html")
 	if len(blocks) != 1 || !strings.Contains(blocks[0], docAddress) {
 		t.Fatalf("want one page that connects to %s: %q", docAddress, blocks)
 	}
-	form := "<!doctype html><link rel=icon href=data:,>" + strings.ReplaceAll(blocks[0], docAddress, b.http)
+	form := "<!doctype html><link rel=icon href=data:,>" + strings.ReplaceAll(blocks[0], docAddress, b.HTTP)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(form))
 	}))

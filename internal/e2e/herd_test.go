@@ -28,7 +28,7 @@ func TestReconnectsReadStateOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	logf := timedLog(t)
-	d := deploy(ctx, t, 3)
+	d := deploy(t, 3)
 	for i := range herdFields {
 		change(ctx, t, d.brokers[0], fmt.Sprintf(`{"channel":"big","set":{"field/%02d":{"text":%q}}}`, i, strings.Repeat("x", 400)))
 	}
@@ -42,7 +42,7 @@ func TestReconnectsReadStateOnce(t *testing.T) {
 		{"first connect", 3, 3, func() {}},
 		{"all connections are lost", 0, 3, h.drop},
 		{"a broker is killed", 0, 2, func() {
-			d.brokers[0].end(ctx, t, syscall.SIGKILL)
+			end(ctx, t, d.brokers[0], syscall.SIGKILL)
 			h.d.brokers = d.brokers[1:]
 			h.drop()
 		}},

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +24,7 @@ import (
 	"switchboard/internal/await"
 	"switchboard/internal/cond"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 )
 
 const (
@@ -55,7 +58,7 @@ func newSale(show string, durable bool) *sale {
 }
 
 // startBuyers connects the buyers. They begin on all brokers in turn, over WebSockets and TCP.
-func startBuyers(ctx context.Context, t *testing.T, brokers []*instance) []*buyer {
+func startBuyers(ctx context.Context, t *testing.T, brokers []*testbed.Broker) []*buyer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -132,7 +135,7 @@ func (s *sale) buy(ctx context.Context, b *buyer) error {
 }
 
 // open opens the sale.
-func (s *sale) open(ctx context.Context, t *testing.T, seller *instance) {
+func (s *sale) open(ctx context.Context, t *testing.T, seller *testbed.Broker) {
 	t.Helper()
 	body := fmt.Sprintf(`{"seats":["S1..S%d"],"durable":%t}`, placeCount, s.durable)
 	if status, text := call(ctx, t, seller, http.MethodPut, "/v1/holds/"+s.show, body); status != http.StatusOK {
@@ -163,7 +166,7 @@ func (s *sale) run(ctx context.Context, t *testing.T, buyers []*buyer, acknowled
 // runWithoutReplica is run with a replica that has no link to the master: no hold may be
 // acknowledged. When half of the places are held, the master is killed, and the replica takes over
 // without these holds.
-func (s *sale) runWithoutReplica(ctx context.Context, t *testing.T, seller *instance, buyers []*buyer, sentinel *redistest.Sentinel) {
+func (s *sale) runWithoutReplica(ctx context.Context, t *testing.T, seller *testbed.Broker, buyers []*buyer, sentinel *redistest.Sentinel) {
 	t.Helper()
 	must := func(err error) {
 		if err != nil {
@@ -184,7 +187,7 @@ func (s *sale) runWithoutReplica(ctx context.Context, t *testing.T, seller *inst
 }
 
 // status returns the resource, as it is stored.
-func (s *sale) status(ctx context.Context, t *testing.T, b *instance) (status hold.Resource) {
+func (s *sale) status(ctx context.Context, t *testing.T, b *testbed.Broker) (status hold.Resource) {
 	t.Helper()
 	_, text := call(ctx, t, b, http.MethodGet, "/v1/holds/"+s.show, "")
 	if err := json.Unmarshal([]byte(text), &status); err != nil {
@@ -209,7 +212,7 @@ func (s *sale) await(ctx context.Context, t *testing.T, done func() bool) {
 
 // change lets a quarter of the holders release their seat, and confirms the hold of another
 // quarter. It returns the states that the holds must have then, by user.
-func (s *sale) change(ctx context.Context, t *testing.T, seller *instance, buyers []*buyer) map[string]string {
+func (s *sale) change(ctx context.Context, t *testing.T, seller *testbed.Broker, buyers []*buyer) map[string]string {
 	t.Helper()
 	states := map[string]string{}
 	for _, b := range buyers {
@@ -238,7 +241,7 @@ func (s *sale) change(ctx context.Context, t *testing.T, seller *instance, buyer
 }
 
 // check compares the answers with what is stored, and with the log.
-func (s *sale) check(ctx context.Context, t *testing.T, b *instance, states map[string]string) {
+func (s *sale) check(ctx context.Context, t *testing.T, b *testbed.Broker, states map[string]string) {
 	t.Helper()
 	count := map[string]int{}
 	for user, want := range states {
@@ -292,13 +295,13 @@ func TestHolds(t *testing.T) {
 	defer cancel()
 	logf := timedLog(t)
 	sentinel := redistest.StartSentinel(t)
-	d := deployWith(ctx, t, 3, deployOptions{env: []string{"SWITCHBOARD_KIT_HOLDS={}"}, redis: sentinel.URL()})
+	d := deployWith(t, 3, deployOptions{env: []string{"SWITCHBOARD_KIT_HOLDS={}"}, redis: sentinel.URL()})
 	buyers := startBuyers(ctx, t, d.brokers)
 	logf("all buyers are connected")
 
 	first := newSale("first", false)
 	first.open(ctx, t, d.brokers[0])
-	first.run(ctx, t, buyers, placeCount/2, func() { d.brokers[1].end(ctx, t, syscall.SIGKILL) })
+	first.run(ctx, t, buyers, placeCount/2, func() { end(ctx, t, d.brokers[1], syscall.SIGKILL) })
 	first.check(ctx, t, d.brokers[2], first.change(ctx, t, d.brokers[0], buyers))
 	logf("a broker was killed: %d holds, %d buyers refused, %d calls repeated", len(first.holds), first.refused, first.repeated)
 
@@ -308,13 +311,13 @@ func TestHolds(t *testing.T) {
 	logf("the master was killed, and the replica has taken over without its holds")
 	second.check(ctx, t, d.brokers[2], second.change(ctx, t, d.brokers[0], buyers))
 	logf("the master was killed: %d durable holds, %d buyers refused, %d calls repeated", len(second.holds), second.refused, second.repeated)
-	for _, b := range []*instance{d.brokers[0], d.brokers[2]} {
+	for _, b := range []*testbed.Broker{d.brokers[0], d.brokers[2]} {
 		await.True(t, "the metrics show the places of both shows", func() bool {
 			_, text := call(ctx, t, b, http.MethodGet, "/metrics", "")
 			return strings.Contains(text, "\nswitchboard_holds{state=\"held\"} 100\nswitchboard_holds{state=\"sold\"} 50\n")
 		})
 	}
-	if out, err := command("janitor", "check", "--redis", sentinel.URL()).CombinedOutput(); err != nil {
+	if out, err := exec.Command(filepath.Join(binaries, "janitor"), "check", "--redis", sentinel.URL()).CombinedOutput(); err != nil {
 		t.Errorf("janitor check: %v\n%s", err, out)
 	}
 	for _, s := range []*sale{first, second} {

@@ -20,7 +20,7 @@ var docTime = regexp.MustCompile(`\b\d{13}\b`)
 func TestKitDocCommands(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	b, page := startMemory(ctx, t), readDoc(t, "../../docs/kit.md")
+	b, page := startMemory(t), readDoc(t, "../../docs/kit.md")
 	const member = `"room":{"mode":"duel","visibility":"public","status":"waiting","capacity":2,"created":1795…},"members":[`
 	const resource = `{"resource":"show-1","version":735…512,"capacity":20,"seats":["A1..A20"],`
 	wants := []string{
@@ -45,7 +45,7 @@ func TestKitDocCommands(t *testing.T) {
 		t.Fatalf("%d commands, want %d: %q", len(curls), len(wants), curls)
 	}
 	for i, command := range curls {
-		answer, _ := b.run(ctx, t, command)
+		answer, _ := runCommand(ctx, t, b, command)
 		if answer = docTime.ReplaceAllString(answer, "1795…"); !strings.Contains(answer, wants[i]) {
 			t.Errorf("%s:\n%s, want\n%s", command, answer, wants[i])
 		}
@@ -62,9 +62,9 @@ func TestKitDocCommands(t *testing.T) {
 func TestKitDocJoin(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	b, page := startMemory(ctx, t), readDoc(t, "../../docs/kit.md")
-	b.run(ctx, t, page.curls()[0])
-	conn, err := textconn.DialTCP(ctx, net.Dialer{}, b.tcp)
+	b, page := startMemory(t), readDoc(t, "../../docs/kit.md")
+	runCommand(ctx, t, b, page.curls()[0])
+	conn, err := textconn.DialTCP(ctx, net.Dialer{}, b.TCP)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +25,7 @@ import (
 	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 	"switchboard/internal/signedreq"
+	"switchboard/internal/testbed"
 )
 
 var faultRooms = flag.Int("rooms", 120, "rooms of TestKitFaults")
@@ -110,8 +113,8 @@ func (k *kitFaults) register(ctx context.Context, prefix string, halfway func())
 	k.Helper()
 	var mu sync.Mutex
 	acknowledged := map[string]string{} // password by name
-	attempt := func(name, secret string, b *instance) {
-		accounts, err := account.New(account.Options{URL: "http://" + b.http})
+	attempt := func(name, secret string, b *testbed.Broker) {
+		accounts, err := account.New(account.Options{URL: "http://" + b.HTTP})
 		if err != nil {
 			k.Error(err)
 			return
@@ -172,7 +175,7 @@ func (k *kitFaults) register(ctx context.Context, prefix string, halfway func())
 
 // login logs in on the first broker. It repeats calls without an answer.
 func (k *kitFaults) login(ctx context.Context, name, secret string) (*account.Session, error) {
-	accounts, err := account.New(account.Options{URL: "http://" + k.brokers[0].http})
+	accounts, err := account.New(account.Options{URL: "http://" + k.brokers[0].HTTP})
 	for err == nil && ctx.Err() == nil {
 		var s *account.Session
 		if s, err = accounts.LoginByPassword(ctx, account.Credentials{Name: name, Password: secret}); !uncertain(err) {
@@ -284,7 +287,7 @@ func (k *kitFaults) room(ctx context.Context, id string) (info roomInfo) {
 func (k *kitFaults) awaitAgreement(ctx context.Context) {
 	k.Helper()
 	await.NoError(ctx, k.T, "janitor check finds nothing", func() error {
-		out, err := command("janitor", "check", "--redis", k.sentinel.URL()).CombinedOutput()
+		out, err := exec.Command(filepath.Join(binaries, "janitor"), "check", "--redis", k.sentinel.URL()).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %.500s", err, out)
 		}
@@ -302,11 +305,11 @@ func (k *kitFaults) deleteRooms(ctx context.Context, ids []string) {
 	}
 	for i, id := range ids {
 		if i == len(ids)/2 {
-			k.brokers[0].end(ctx, k.T, syscall.SIGKILL)
+			end(ctx, k.T, k.brokers[0], syscall.SIGKILL)
 			k.brokers = k.brokers[1:]
 		}
 		await.NoError(ctx, k.T, "the room is deleted", func() error {
-			status, text, err := tryCall(ctx, k.brokers[0], http.MethodDelete, "/v1/rooms/"+id, "")
+			status, text, err := k.brokers[0].Do(ctx, http.MethodDelete, "/v1/rooms/"+id, "")
 			if err == nil && status != http.StatusOK && status != http.StatusNotFound {
 				err = fmt.Errorf("%d %s", status, text)
 			}
@@ -347,7 +350,7 @@ func TestKitFaults(t *testing.T) {
 	k := &kitFaults{T: t, sentinel: redistest.StartSentinel(t), ended: &endedRooms{ids: map[string]bool{}, events: map[string][]endedRoom{}}}
 	backend := startBackend(t, k.ended.receive)
 	webhooks := []string{"SWITCHBOARD_WEBHOOKS_URL=" + backend, "SWITCHBOARD_WEBHOOKS_SECRETS=" + webhookSecret, "SWITCHBOARD_WEBHOOKS_EVENTS=room_ended"}
-	k.deployment = deployWith(ctx, t, 3, deployOptions{redis: k.sentinel.URL(), webhooks: webhooks, env: []string{
+	k.deployment = deployWith(t, 3, deployOptions{redis: k.sentinel.URL(), webhooks: webhooks, env: []string{
 		"SWITCHBOARD_KIT_ROOMS={modes: {battle: {capacity: 4, grace: 1s, empty_life: 1h}}}",
 		"SWITCHBOARD_KIT_ACCOUNTS={durable: true, iterations: 4096, register_rate: 10000, address_rate: 100000, name_rate: 10000}",
 		"SWITCHBOARD_AUTH_HS256_SECRET=" + strings.Repeat("token secret ", 3),
@@ -378,7 +381,7 @@ func TestKitFaults(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
-	k.play(ctx, k.connect(ctx, owners), ids, func() { k.brokers[2].end(ctx, t, syscall.SIGKILL) }, killMaster)
+	k.play(ctx, k.connect(ctx, owners), ids, func() { end(ctx, t, k.brokers[2], syscall.SIGKILL) }, killMaster)
 	k.brokers = k.brokers[:2]
 	k.awaitAgreement(ctx)
 	k.checkRooms(ctx, ids)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"os/exec"
 	"testing"
+
+	"switchboard/internal/testbed"
 )
 
 // TestJavaScriptLimits runs js/limits.js with a broker in memory: a client that gives bad data,
@@ -14,12 +16,9 @@ import (
 func TestJavaScriptLimits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	cmd := command("broker", "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--log-format", "json")
-	cmd.Env = append(cmd.Env, "SWITCHBOARD_LIMITS_MESSAGE_RATE=2500") // so that the test is short
-	b := &instance{process: start(t, "broker", cmd, nil)}
-	b.awaitPorts(ctx, t)
+	b := startBroker(t, "broker", "", []string{"SWITCHBOARD_LIMITS_MESSAGE_RATE=2500"}) // so that the test is short
 	var last string
-	node := start(t, "node", exec.Command("node", "js/limits.js", b.http), func(text []byte) { last = string(text) })
+	node := testbed.Run(t, "node", exec.Command("node", "js/limits.js", b.HTTP), func(text []byte) { last = string(text) })
 	if code, err := node.Wait(ctx); err != nil || code != 0 {
 		t.Fatalf("node exited with %d (%v), want 0", code, err)
 	}

@@ -20,7 +20,7 @@ import (
 func TestLiveData(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	broker := startMemory(ctx, t)
+	broker := startMemory(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestLiveData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := writeSample(t, "../../docs/guides/live-data.md", docAddress, broker.http, "127.0.0.1:9000", orders, "listen(9000", "listen("+port)
+	dir := writeSample(t, "../../docs/guides/live-data.md", docAddress, broker.HTTP, "127.0.0.1:9000", orders, "listen(9000", "listen("+port)
 
 	const awaitBackend = `import("./live/backend.mjs").then(async () => {
 		while (!(await fetch("http://" + process.argv[1]).catch(() => {})));
@@ -55,7 +55,7 @@ func TestLiveData(t *testing.T) {
 	}
 
 	args, err := json.Marshal(map[string]string{
-		"broker": "ws://" + broker.http + "/ws", "orders": "http://" + orders + "/orders", "module": filepath.Join(dir, "live", "orders.mjs"),
+		"broker": "ws://" + broker.HTTP + "/ws", "orders": "http://" + orders + "/orders", "module": filepath.Join(dir, "live", "orders.mjs"),
 	})
 	if err != nil {
 		t.Fatal(err)

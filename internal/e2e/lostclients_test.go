@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/internal/testbed"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -19,7 +21,7 @@ const lostClients = 5
 const lostChannel = "lost-channel"
 
 // connectLostClients connects the lost clients to one broker.
-func connectLostClients(ctx context.Context, t *testing.T, b *instance) {
+func connectLostClients(ctx context.Context, t *testing.T, b *testbed.Broker) {
 	t.Helper()
 	for i := range lostClients {
 		connectDevice(ctx, t, b, "lost", fmt.Sprint("lost-", i), lostChannel)

@@ -3,15 +3,13 @@
 package e2e
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 var raceBinaries = flag.Bool("race-binaries", false, "build the brokers and the janitor with the race detector")
@@ -29,22 +27,11 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	dir, err := os.MkdirTemp("", "switchboard-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binaries = dir
-	args := []string{"-o", dir + string(filepath.Separator)}
+	args := []string{"switchboard/cmd/broker", "switchboard/cmd/janitor"}
 	if *raceBinaries {
-		args = append(args, "-race")
+		args = append([]string{"-race"}, args...)
 	}
-	if err := proc.GoBuild(context.Background(), append(args, "switchboard/cmd/broker", "switchboard/cmd/janitor")...); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	return testbed.Main(&binaries, m.Run, args...)
 }
 
 // checkTools returns an error if a tool is missing. The tests fail then; they do not skip.

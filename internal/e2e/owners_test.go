@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 	"switchboard/internal/textconn"
 )
 
@@ -32,7 +33,7 @@ func TestOwnersOfKilledBroker(t *testing.T) {
 	defer cancel()
 	var away, gone []time.Duration
 	for range max(rounds, 1) {
-		d := deployWith(ctx, t, 3, deployOptions{env: settings, defaultTimes: rounds > 0})
+		d := deployWith(t, 3, deployOptions{env: settings, defaultTimes: rounds > 0})
 		a, g := killOwners(ctx, t, d)
 		away, gone = append(away, a...), append(gone, g...)
 		for _, b := range d.brokers {
@@ -56,7 +57,7 @@ func killOwners(ctx context.Context, t *testing.T, d *deployment) (away, gone []
 	}
 	observer.await(ctx, t, "all own their field", func(messages []stateMessage) bool { return len(messages) >= ownerCount })
 	killed := time.Now()
-	d.brokers[0].end(ctx, t, syscall.SIGKILL)
+	end(ctx, t, d.brokers[0], syscall.SIGKILL)
 	for i := ownerCount / 2; i < ownerCount; i++ {
 		connectOwner(ctx, t, d.brokers[1+i%2], i)
 	}
@@ -77,7 +78,7 @@ func killOwners(ctx context.Context, t *testing.T, d *deployment) (away, gone []
 }
 
 // connectOwner connects client i, subscribed with the state.
-func connectOwner(ctx context.Context, t *testing.T, b *instance, i int) textconn.Conn {
+func connectOwner(ctx context.Context, t *testing.T, b *testbed.Broker, i int) textconn.Conn {
 	t.Helper()
 	f, err := dialState(ctx, b, userOf(i), "tab", "table:3")
 	if err != nil {

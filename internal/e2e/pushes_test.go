@@ -3,16 +3,15 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"switchboard/internal/testbed"
 )
 
 const (
@@ -79,9 +78,8 @@ func newStreams(plans []clientPlan) []stream {
 
 // A pusher pushes all streams in parallel, each in order.
 type pusher struct {
-	brokers []*instance
+	brokers []*testbed.Broker
 	ledger  *ledger
-	http    http.Client
 
 	next           atomic.Uint32 // index of the next broker to try
 	failedAttempts atomic.Int64
@@ -89,16 +87,14 @@ type pusher struct {
 	lastThird      chan struct{} // closed before the last third of each stream
 }
 
-func newPusher(brokers []*instance, l *ledger) *pusher {
+func newPusher(brokers []*testbed.Broker, l *ledger) *pusher {
 	return &pusher{
-		brokers: brokers, ledger: l, http: http.Client{Timeout: 5 * time.Second},
-		lastThird: make(chan struct{}),
+		brokers: brokers, ledger: l, lastThird: make(chan struct{}),
 	}
 }
 
 // run pushes all streams. It returns when all messages are accepted, or after a failure.
 func (p *pusher) run(ctx context.Context, streams []stream) {
-	defer p.http.CloseIdleConnections()
 	var all sync.WaitGroup
 	for _, s := range streams {
 		all.Go(func() {
@@ -153,14 +149,10 @@ func (p *pusher) push(ctx context.Context, s stream, n int) (ids map[string]int6
 	for k, v := range s.target {
 		body[k] = v
 	}
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return nil, false, err
-	}
 	first := int(p.next.Add(1))
 	for attempt := range attempts {
 		var r pushResult
-		if r, err = p.post(ctx, p.brokers[(first+attempt)%len(p.brokers)], encoded); err == nil {
+		if r, err = p.post(ctx, p.brokers[(first+attempt)%len(p.brokers)], body); err == nil {
 			return r.ids(s), r.Duplicate, nil
 		}
 		p.failedAttempts.Add(1)
@@ -193,24 +185,16 @@ func (r pushResult) ids(s stream) map[string]int64 {
 }
 
 // post sends a push to one broker.
-func (p *pusher) post(ctx context.Context, broker *instance, body []byte) (pushResult, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+broker.http+"/v1/push", bytes.NewReader(body))
-	if err != nil {
-		return pushResult{}, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := p.http.Do(req)
-	if err != nil {
-		return pushResult{}, err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return pushResult{}, err
-	}
+func (p *pusher) post(ctx context.Context, broker *testbed.Broker, body any) (pushResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	var answer struct{ Results []pushResult }
-	if err := json.Unmarshal(text, &answer); err != nil || resp.StatusCode != http.StatusOK || len(answer.Results) != 1 {
-		return pushResult{}, fmt.Errorf("%s: %s: %.300s", broker.Name, resp.Status, text)
+	err := broker.Call(ctx, http.MethodPost, "/v1/push", body, &answer)
+	if err == nil && len(answer.Results) != 1 {
+		err = fmt.Errorf("%s: %d results", broker.Name, len(answer.Results))
+	}
+	if err != nil {
+		return pushResult{}, err
 	}
 	return answer.Results[0], nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"switchboard/client"
+	"switchboard/internal/testbed"
 )
 
 var (
@@ -116,10 +117,10 @@ func startReconnects(b *testing.B, brokers int) *reconnects {
 	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
 	b.Cleanup(cancel)
 	r := &reconnects{b: b, ctx: ctx, up: map[int]bool{}, upAt: map[int]time.Time{}, changed: make(chan struct{}, 1), began: time.Now()}
-	for _, broker := range deploy(ctx, b, brokers).brokers {
-		address := broker.http
+	for _, broker := range deploy(b, brokers).brokers {
+		address := broker.HTTP
 		if *reconnectScheme == "tcp" {
-			address = broker.tcp
+			address = broker.TCP
 		}
 		p, err := newFlakyProxy(address)
 		if err != nil {
@@ -289,7 +290,7 @@ func startReconnectingNode(ctx context.Context, b *testing.B, r *reconnects, url
 	if err != nil {
 		b.Fatal(err)
 	}
-	node := start(b, "node", cmd, func(text []byte) {
+	node := testbed.Run(b, "node", cmd, func(text []byte) {
 		var line struct {
 			I  int
 			Up bool

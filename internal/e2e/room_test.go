@@ -80,7 +80,7 @@ func TestRoom(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	logf := timedLog(t)
-	d := deploy(ctx, t, 3, roomSettings)
+	d := deploy(t, 3, roomSettings)
 	log := follow(ctx, t, d.brokers[0], "room:1")
 	l := &roomLedger{entered: map[string]event{}}
 	var plans []statePlan

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"switchboard/client/js"
+	"switchboard/internal/testbed"
 )
 
 // A recorder collects the events of clients.
@@ -26,9 +27,9 @@ type recorder interface {
 // A runner runs the clients.
 type runner struct {
 	ledger   *ledger
-	node     *process
+	node     *testbed.Process
 	input    io.WriteCloser // of node
-	chromium *process
+	chromium *testbed.Process
 	exit     context.Context // ends when the page and the Go clients must leave
 	stopGo   context.CancelFunc
 }
@@ -56,14 +57,14 @@ func startClients(ctx context.Context, t *testing.T, plans []clientPlan, l *ledg
 }
 
 // startNode runs clients in Node. It returns the process and its stdin.
-func startNode(t *testing.T, plans any, l recorder) (*process, io.WriteCloser) {
+func startNode(t *testing.T, plans any, l recorder) (*testbed.Process, io.WriteCloser) {
 	t.Helper()
 	return startScript(t, "node", exec.Command("node", "js/clients.js"), plans, l)
 }
 
 // startNative runs clients of client/js in Hermes, as a bundle for React Native. It returns the
 // process that is their native part, and its stdin.
-func startNative(ctx context.Context, t *testing.T, plans any, l recorder) (*process, io.WriteCloser) {
+func startNative(ctx context.Context, t *testing.T, plans any, l recorder) (*testbed.Process, io.WriteCloser) {
 	t.Helper()
 	bundle := filepath.Join(t.TempDir(), "bundle.js")
 	if out, err := exec.CommandContext(ctx, "node", "native/bundle.js", bundle).CombinedOutput(); err != nil {
@@ -74,13 +75,13 @@ func startNative(ctx context.Context, t *testing.T, plans any, l recorder) (*pro
 
 // startScript starts a script that runs clients. It reads their plans from its stdin, which is
 // returned, and writes their events to stdout.
-func startScript(t *testing.T, name string, cmd *exec.Cmd, plans any, l recorder) (*process, io.WriteCloser) {
+func startScript(t *testing.T, name string, cmd *exec.Cmd, plans any, l recorder) (*testbed.Process, io.WriteCloser) {
 	t.Helper()
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := start(t, name, cmd, func(text []byte) {
+	script := testbed.Run(t, name, cmd, func(text []byte) {
 		var e event
 		if err := json.Unmarshal(text, &e); err != nil {
 			l.fail("output of %s %q: %v", name, text, err)
@@ -96,7 +97,7 @@ func startScript(t *testing.T, name string, cmd *exec.Cmd, plans any, l recorder
 
 // startPage serves the page with the clients and opens it in Chromium. The clients leave when exit
 // ends.
-func startPage(exit context.Context, t *testing.T, plans any, l recorder) *process {
+func startPage(exit context.Context, t *testing.T, plans any, l recorder) *testbed.Process {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServer(http.Dir("js")))
@@ -128,7 +129,7 @@ func startPage(exit context.Context, t *testing.T, plans any, l recorder) *proce
 }
 
 // startChromium opens a page in a browser with a profile of its own. args are more arguments.
-func startChromium(t *testing.T, page string, args ...string) *process {
+func startChromium(t *testing.T, page string, args ...string) *testbed.Process {
 	t.Helper()
 	// Not t.TempDir: child processes of Chromium may still write while the directory is removed.
 	profile, err := os.MkdirTemp("", "switchboard-chromium-")
@@ -136,7 +137,7 @@ func startChromium(t *testing.T, page string, args ...string) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(profile) })
-	return start(t, "chromium", exec.Command("chromium", append(args, "--headless", "--no-sandbox", "--disable-gpu",
+	return testbed.Run(t, "chromium", exec.Command("chromium", append(args, "--headless", "--no-sandbox", "--disable-gpu",
 		"--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
 		"--disable-sync", "--disable-breakpad", "--disable-crash-reporter", "--no-first-run",
 		"--no-proxy-server", "--user-data-dir="+profile, page)...), nil)
@@ -150,7 +151,7 @@ func (r *runner) stop(ctx context.Context, t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	r.ledger.waitFor(ctx, t, "all clients leave", func() bool { return r.ledger.left == n })
-	r.chromium.end(ctx, t, syscall.SIGTERM)
+	end(ctx, t, r.chromium, syscall.SIGTERM)
 	if err := r.input.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"switchboard/internal/await"
 	"switchboard/internal/keytable"
+	"switchboard/internal/testbed"
 )
 
 const (
@@ -38,7 +38,7 @@ func TestJavaScriptClient(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	logf := timedLog(t)
-	d := deploy(ctx, t, 3, "SWITCHBOARD_DRAIN_TIME=1s")
+	d := deploy(t, 3, "SWITCHBOARD_DRAIN_TIME=1s")
 	plans := planSDK(d.brokers)
 	streams := sdkStreams(plans)
 	l := newLedger(streams)
@@ -59,13 +59,13 @@ func TestJavaScriptClient(t *testing.T) {
 	}()
 	l.waitFor(ctx, t, "a sixth of the pushes is accepted", func() bool { return l.pushes >= len(streams)*perStream/6 })
 	write(t, nativeInput, "background\n")
-	d.brokers[0].end(ctx, t, syscall.SIGKILL)
+	end(ctx, t, d.brokers[0], syscall.SIGKILL)
 	l.waitFor(ctx, t, "a fifth of the pushes is accepted", func() bool { return l.pushes >= len(streams)*perStream/5 })
 	write(t, nativeInput, "foreground\n")
-	l.waitFor(ctx, t, "the clients of the killed broker resume", func() bool { return l.countAtLocked(d.brokers[0].id) == 0 && allConnected() })
+	l.waitFor(ctx, t, "the clients of the killed broker resume", func() bool { return l.countAtLocked(d.brokers[0].ID) == 0 && allConnected() })
 	l.waitFor(ctx, t, "a third of the pushes is accepted", func() bool { return l.pushes >= len(streams)*perStream/3 })
-	d.brokers[1].end(ctx, t, syscall.SIGTERM)
-	l.waitFor(ctx, t, "the clients of the drained broker resume", func() bool { return l.countAtLocked(d.brokers[1].id) == 0 && allConnected() })
+	end(ctx, t, d.brokers[1], syscall.SIGTERM)
+	l.waitFor(ctx, t, "the clients of the drained broker resume", func() bool { return l.countAtLocked(d.brokers[1].ID) == 0 && allConnected() })
 	logf("one broker was killed and one was drained")
 	close(p.lastThird)
 	<-pushed
@@ -83,13 +83,13 @@ func TestJavaScriptClient(t *testing.T) {
 	if err := checkTotal(ctx, d.brokers[2], want); err != nil {
 		t.Error(err)
 	}
-	chromium.end(ctx, t, syscall.SIGTERM)
+	end(ctx, t, chromium, syscall.SIGTERM)
 	exits(ctx, t, "node", node, input)
 	exits(ctx, t, "hermes", native, nativeInput)
 }
 
 // exits ends the input of a script, and waits until it exits with 0.
-func exits(ctx context.Context, t *testing.T, name string, script *process, input io.Closer) {
+func exits(ctx context.Context, t *testing.T, name string, script *testbed.Process, input io.Closer) {
 	t.Helper()
 	if err := input.Close(); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func write(t *testing.T, w io.Writer, text string) {
 	}
 }
 
-func planSDK(brokers []*instance) (plans []sdkPlan) {
+func planSDK(brokers []*testbed.Broker) (plans []sdkPlan) {
 	for i := range sdkInNode + sdkInPage + sdkInNative {
 		user := userOf(i)
 		plan := clientPlan{Client: user + "/sdk", User: user, Channels: []string{roomOf(i % 2), "sdk-news"}}
@@ -132,18 +132,9 @@ func sdkStreams(plans []sdkPlan) (streams []stream) {
 }
 
 // checkTotal compares the number that the clients have counted with want.
-func checkTotal(ctx context.Context, b *instance, want int) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.http+"/v1/channels/"+sdkTotal+"/state", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
+func checkTotal(ctx context.Context, b *testbed.Broker, want int) error {
 	var answer struct{ Fields map[string][2]int64 }
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+	if err := b.Call(ctx, http.MethodGet, "/v1/channels/"+sdkTotal+"/state", nil, &answer); err != nil {
 		return err
 	}
 	if got := answer.Fields["n"][1]; got != int64(want) {

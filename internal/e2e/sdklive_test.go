@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"switchboard/internal/testbed"
 )
 
 const (
@@ -35,7 +37,7 @@ func TestJavaScriptKit(t *testing.T) {
 		Done bool
 	}
 	lines := make(chan line, 2)
-	node := start(t, "node", cmd, func(text []byte) {
+	node := testbed.Run(t, "node", cmd, func(text []byte) {
 		var l line
 		if err := json.Unmarshal(text, &l); err == nil {
 			lines <- l
@@ -72,9 +74,8 @@ kit:
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := &instance{process: start(t, "broker", command("broker", "--config", path), nil)}
-	b.awaitPorts(ctx, t)
-	if _, err := io.WriteString(input, b.http+"\n"); err != nil {
+	b := startBroker(t, "broker", "", nil, "--config", path)
+	if _, err := io.WriteString(input, b.HTTP+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	if code, err := node.Wait(ctx); err != nil || code != 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"switchboard/internal/cond"
+	"switchboard/internal/testbed"
 )
 
 const (
@@ -119,7 +120,7 @@ func TestSeats(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	logf := timedLog(t)
-	d := deploy(ctx, t, 3, seatSettings)
+	d := deploy(t, 3, seatSettings)
 	l := &seatLedger{server: map[string]string{}, holds: map[string]event{}, full: map[string]bool{}, final: map[string]string{}}
 	var inNode, inPage []statePlan
 	for i := range seatClients {
@@ -144,7 +145,7 @@ func TestSeats(t *testing.T) {
 
 	change(ctx, t, d.brokers[0], `{"channel":"show:1","set":{"open":true}}`)
 	l.waitFor(ctx, t, "half of the seats are taken", func() bool { return len(l.holds) >= seats/2 })
-	d.brokers[1].end(ctx, t, syscall.SIGKILL)
+	end(ctx, t, d.brokers[1], syscall.SIGKILL)
 	l.Lock()
 	decided := len(l.holds) + len(l.full)
 	l.Unlock()
@@ -171,7 +172,7 @@ func TestSeats(t *testing.T) {
 }
 
 // checkState compares the seats in the store, in the log and at the clients.
-func (l *seatLedger) checkState(ctx context.Context, t *testing.T, b *instance) {
+func (l *seatLedger) checkState(ctx context.Context, t *testing.T, b *testbed.Broker) {
 	t.Helper()
 	if len(l.holds) != seats {
 		t.Errorf("%d clients have a seat, want %d", len(l.holds), seats)

@@ -6,52 +6,35 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"switchboard/internal/testbed"
 )
 
 // call sends a request to the API of a broker. It returns the status and the answer.
-func call(ctx context.Context, t *testing.T, b *instance, method, path, body string) (int, string) {
+func call(ctx context.Context, t *testing.T, b *testbed.Broker, method, path, body string) (int, string) {
 	t.Helper()
-	status, text, err := tryCall(ctx, b, method, path, body)
+	status, text, err := b.Do(ctx, method, path, body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return status, text
 }
 
-func tryCall(ctx context.Context, b *instance, method, path, body string) (int, string, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+b.http+path, strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(text), err
-}
-
 // change pushes a change of fields, which must succeed.
-func change(ctx context.Context, t *testing.T, b *instance, body string) {
+func change(ctx context.Context, t *testing.T, b *testbed.Broker, body string) {
 	t.Helper()
 	if err := tryChange(ctx, b, body); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func tryChange(ctx context.Context, b *instance, body string) error {
-	status, text, err := tryCall(ctx, b, http.MethodPost, "/v1/push", body)
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("push %s: %d %s", body, status, text)
-	}
-	return err
+func tryChange(ctx context.Context, b *testbed.Broker, body string) error {
+	return b.Call(ctx, http.MethodPost, "/v1/push", body, nil)
 }
 
 // A field is a field of a page: its id, its value, and possibly its end and "away".
@@ -65,7 +48,7 @@ func (f field) id() (id int64) {
 }
 
 // readState returns the fields of a channel that begin with prefix, all of one page.
-func readState(ctx context.Context, t *testing.T, b *instance, channel, prefix string) map[string]field {
+func readState(ctx context.Context, t *testing.T, b *testbed.Broker, channel, prefix string) map[string]field {
 	t.Helper()
 	status, text := call(ctx, t, b, http.MethodGet, "/v1/channels/"+channel+"/state?limit=1000&prefix="+prefix, "")
 	var page struct {
@@ -134,7 +117,7 @@ func (f fieldIDs) list() string {
 }
 
 // readLog returns all messages of a channel from its history.
-func readLog(ctx context.Context, t *testing.T, b *instance, channel string) (all []stateMessage) {
+func readLog(ctx context.Context, t *testing.T, b *testbed.Broker, channel string) (all []stateMessage) {
 	t.Helper()
 	for after, more := int64(0), true; more; {
 		status, text := call(ctx, t, b, http.MethodGet, fmt.Sprintf("/v1/channels/%s/history?limit=1000&after=%d", channel, after), "")

@@ -10,10 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
+	"switchboard/internal/testbed"
 	"switchboard/internal/textconn"
 )
 
@@ -46,22 +46,17 @@ func (d doc) blocks(language string) (code []string) {
 }
 
 // startMemory starts a broker in memory, as `make run` does. args are more arguments.
-func startMemory(ctx context.Context, t *testing.T, args ...string) *instance {
+func startMemory(t *testing.T, args ...string) *testbed.Broker {
 	t.Helper()
-	args = slices.Concat([]string{
-		"--config", "../../configs/development.yaml", "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--log-level", "info", "--log-format", "json",
-	}, args)
-	b := &instance{process: start(t, "broker", command("broker", args...), nil)}
-	b.awaitPorts(ctx, t)
-	return b
+	return startBroker(t, "broker", "", nil, append([]string{"--config", "../../configs/development.yaml", "--log-level", "info"}, args...)...)
 }
 
 // docID matches ids in answers of the broker.
 var docID = regexp.MustCompile(`\b\d{15,}\b`)
 
-// run runs a command of the documentation. Pairs of replacements change the command. In the answer,
-// ids are written as in the documentation.
-func (b *instance) run(ctx context.Context, t *testing.T, command string, replace ...string) (answer string, ids []string) {
+// runCommand runs a command of the documentation. Pairs of replacements change the command. In the
+// answer, ids are written as in the documentation.
+func runCommand(ctx context.Context, t *testing.T, b *testbed.Broker, command string, replace ...string) (answer string, ids []string) {
 	t.Helper()
 	for i := 0; i < len(replace); i += 2 {
 		if !strings.Contains(command, replace[i]) {
@@ -69,7 +64,7 @@ func (b *instance) run(ctx context.Context, t *testing.T, command string, replac
 		}
 		command = strings.ReplaceAll(command, replace[i], replace[i+1])
 	}
-	out, err := exec.CommandContext(ctx, "bash", "-c", strings.ReplaceAll(command, docAddress, b.http)).Output()
+	out, err := exec.CommandContext(ctx, "bash", "-c", strings.ReplaceAll(command, docAddress, b.HTTP)).Output()
 	if err != nil {
 		t.Fatalf("%s: %v", command, err)
 	}
@@ -80,14 +75,14 @@ func (b *instance) run(ctx context.Context, t *testing.T, command string, replac
 func TestStateDocCommands(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	b, page := startMemory(ctx, t), readDoc(t, "../../docs/state.md")
+	b, page := startMemory(t), readDoc(t, "../../docs/state.md")
 	curls := page.curls()
 	if len(curls) != 6 {
 		t.Fatalf("%d commands, want 6: %q", len(curls), curls)
 	}
 	check := func(command, want string, replace ...string) []string {
 		t.Helper()
-		answer, ids := b.run(ctx, t, command, replace...)
+		answer, ids := runCommand(ctx, t, b, command, replace...)
 		if answer != want {
 			t.Errorf("%s:\n%s, want\n%s", command, answer, want)
 		}
@@ -155,7 +150,7 @@ func TestStateDocRights(t *testing.T) {
 	if err := os.WriteFile(config, []byte(blocks[0]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := startMemory(ctx, t, "--config", config)
+	b := startMemory(t, "--config", config)
 	users := map[string]textconn.Conn{}
 	for _, step := range []struct{ user, field, want string }{
 		{"amy", "member/amy", "published"},

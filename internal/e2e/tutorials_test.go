@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	js "switchboard/client/js"
+	"switchboard/internal/testbed"
 )
 
 // tutorialPage serves the page of a tutorial with the JavaScript client beside it.
-func tutorialPage(t *testing.T, b *instance, tutorial string) string {
+func tutorialPage(t *testing.T, b *testbed.Broker, tutorial string) string {
 	t.Helper()
 	blocks := readDoc(t, "../../docs/tutorials/"+tutorial).blocks("html")
 	if len(blocks) != 1 || !strings.Contains(blocks[0], docAddress) {
@@ -21,7 +22,7 @@ func tutorialPage(t *testing.T, b *instance, tutorial string) string {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(strings.ReplaceAll(blocks[0], docAddress, b.http)))
+		_, _ = w.Write([]byte(strings.ReplaceAll(blocks[0], docAddress, b.HTTP)))
 	})
 	mux.HandleFunc("/switchboard/{file...}", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFileFS(w, r, js.Dist, "dist/"+r.PathValue("file"))
@@ -35,7 +36,7 @@ func tutorialPage(t *testing.T, b *instance, tutorial string) string {
 func TestChatTutorial(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	b := startMemory(ctx, t)
+	b := startMemory(t)
 	url, chromium := tutorialPage(t, b, "chat.md"), startBrowser(ctx, t)
 	alice := chromium.open(ctx, t, url+"/?alice")
 	bob := chromium.open(ctx, t, url+"/?bob")
@@ -56,8 +57,8 @@ func TestChatTutorial(t *testing.T) {
 func TestSeatsTutorial(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	b := startMemory(ctx, t)
-	b.run(ctx, t, `curl -s -X PUT 127.0.0.1:8080/v1/holds/play-7 -d '{"seats":["A1..A20"]}'`)
+	b := startMemory(t)
+	runCommand(ctx, t, b, `curl -s -X PUT 127.0.0.1:8080/v1/holds/play-7 -d '{"seats":["A1..A20"]}'`)
 	url, chromium := tutorialPage(t, b, "seats.md"), startBrowser(ctx, t)
 	amy := chromium.open(ctx, t, url+"/?amy")
 	const seat = `document.querySelectorAll("#map button")[6]`

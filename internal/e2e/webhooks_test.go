@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +17,7 @@ import (
 	"switchboard/internal/keytable"
 	"switchboard/internal/redistest"
 	"switchboard/internal/signedreq"
+	"switchboard/internal/testbed"
 )
 
 const webhookSecret = "the webhooks are signed"
@@ -74,19 +74,12 @@ func TestPresenceWebhooksWhenBrokerAndJanitorAreKilled(t *testing.T) {
 	defer cancel()
 	receiver := startReceiver(t)
 	server := redistest.Start(t)
-	startWithWebhooks := func(name string, args ...string) *process {
-		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
-		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+receiver.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+webhookSecret, "SWITCHBOARD_WEBHOOKS_TIMEOUT=1s")
-		return start(t, name, cmd, nil)
-	}
-	var brokers [2]*instance
+	webhooks := []string{"SWITCHBOARD_WEBHOOKS_URL=" + receiver.url, "SWITCHBOARD_WEBHOOKS_SECRETS=" + webhookSecret, "SWITCHBOARD_WEBHOOKS_TIMEOUT=1s"}
+	var brokers [2]*testbed.Broker
 	for i := range brokers {
-		b := &instance{process: startWithWebhooks("broker", "--name", fmt.Sprint("b", i), "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
-		b.tcp = b.logged(ctx, t, "listening", "tcp")
-		b.id = b.logged(ctx, t, "joined", "server")
-		brokers[i] = b
+		brokers[i] = startBroker(t, fmt.Sprint("b", i), server.URL(), webhooks)
 	}
-	janitor := startWithWebhooks("janitor", "--servers-every", "300ms")
+	janitor := startJanitor(t, server.URL(), webhooks, "--servers-every", "300ms")
 
 	connectDevice(ctx, t, brokers[0], "moving", "m1", "of-moving")
 	connectDevice(ctx, t, brokers[0], "twofold", "t1", "of-twofold")
@@ -102,19 +95,19 @@ func TestPresenceWebhooksWhenBrokerAndJanitorAreKilled(t *testing.T) {
 	receiver.waitEvents(ctx, t, "leaving", "user_online", "user_offline")
 	receiver.waitEvents(ctx, t, "of-leaving", "channel_occupied", "channel_vacated")
 
-	brokers[0].end(ctx, t, syscall.SIGKILL)
+	end(ctx, t, brokers[0], syscall.SIGKILL)
 	await.NoError(ctx, t, "the janitor has cleaned up after the killed broker", func() error {
-		if n := server.Client(t).Exists(ctx, "s_dead_{"+brokers[0].id+"}").Val(); n != 1 {
+		if n := server.Client(t).Exists(ctx, "s_dead_{"+brokers[0].ID+"}").Val(); n != 1 {
 			return fmt.Errorf("the key is missing")
 		}
 		return nil
 	})
-	janitor.end(ctx, t, syscall.SIGKILL) // within the grace period of the events
-	startWithWebhooks("janitor", "--servers-every", "300ms")
+	end(ctx, t, janitor, syscall.SIGKILL) // within the grace period of the events
+	startJanitor(t, server.URL(), webhooks, "--servers-every", "300ms")
 	receiver.waitEvents(ctx, t, "lost", "user_online", "user_offline")
 	receiver.waitEvents(ctx, t, "of-lost", "channel_occupied", "channel_vacated")
 
-	brokers[1].end(ctx, t, syscall.SIGTERM)
+	end(ctx, t, brokers[1], syscall.SIGTERM)
 	for _, user := range []string{"moving", "twofold", "lost", "leaving"} {
 		receiver.waitEvents(ctx, t, user, "user_online", "user_offline")
 		receiver.waitEvents(ctx, t, "of-"+user, "channel_occupied", "channel_vacated")
@@ -132,26 +125,16 @@ func TestUndeliveredWebhooks(t *testing.T) {
 	defer cancel()
 	receiver := startReceiver(t)
 	server := redistest.Start(t)
-	startWithWebhooks := func(name string, args ...string) *process {
-		cmd := command(name, append(args, "--redis", server.URL(), "--log-format", "json")...)
-		cmd.Env = append(cmd.Env, "SWITCHBOARD_WEBHOOKS_URL="+receiver.url, "SWITCHBOARD_WEBHOOKS_SECRETS="+webhookSecret,
-			"SWITCHBOARD_WEBHOOKS_EVENTS=message_undelivered")
-		return start(t, name, cmd, nil)
+	webhooks := []string{
+		"SWITCHBOARD_WEBHOOKS_URL=" + receiver.url, "SWITCHBOARD_WEBHOOKS_SECRETS=" + webhookSecret, "SWITCHBOARD_WEBHOOKS_EVENTS=message_undelivered",
 	}
-	b := &instance{process: startWithWebhooks("broker", "--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0")}
-	b.http, b.tcp = b.logged(ctx, t, "listening", "http"), b.logged(ctx, t, "listening", "tcp")
-	b.id = b.logged(ctx, t, "joined", "server")
+	b := startBroker(t, "broker", server.URL(), webhooks)
 	phone := connectDevice(ctx, t, b, "quick", "phone", "of-quick")
 	connectDevice(ctx, t, b, "quick", "tablet", "of-quick")
 	connectDevice(ctx, t, b, "slow", "laptop", "of-slow")
 
 	push := func(body string) (clients map[string]int64) {
 		t.Helper()
-		resp, err := http.Post("http://"+b.http+"/v1/push", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
 		var answer struct {
 			Results []struct {
 				Clients []struct {
@@ -160,8 +143,8 @@ func TestUndeliveredWebhooks(t *testing.T) {
 				}
 			}
 		}
-		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("push %s: %d %v", body, resp.StatusCode, err)
+		if err := b.Call(ctx, http.MethodPost, "/v1/push", body, &answer); err != nil {
+			t.Fatal(err)
 		}
 		clients = map[string]int64{}
 		for _, c := range answer.Results[0].Clients {
@@ -188,8 +171,8 @@ func TestUndeliveredWebhooks(t *testing.T) {
 		}
 		return nil
 	})
-	b.end(ctx, t, syscall.SIGKILL) // the janitor must send the events
-	startWithWebhooks("janitor", "--servers-every", "300ms")
+	end(ctx, t, b, syscall.SIGKILL) // the janitor must send the events
+	startJanitor(t, server.URL(), webhooks, "--servers-every", "300ms")
 	receiver.waitEvents(ctx, t, "slow", "message_undelivered")
 	receiver.waitEvents(ctx, t, "nobody", "message_undelivered")
 	await.NoError(ctx, t, "no event is due", func() error {

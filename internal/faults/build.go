@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // programs are the paths of the programs under test, and of the script with the clients of
@@ -35,7 +35,7 @@ func build(ctx context.Context, dir string, chosen []scenario) (programs, error)
 	if b.sdk, err = findSDK(ctx); err != nil {
 		return b, err
 	}
-	if err := proc.GoBuild(ctx, "-o", dir+string(filepath.Separator), "switchboard/cmd/broker", "switchboard/cmd/janitor"); err != nil {
+	if err := testbed.Build(ctx, "-o", dir+string(filepath.Separator), "switchboard/cmd/broker", "switchboard/cmd/janitor"); err != nil {
 		return b, err
 	}
 	if slices.ContainsFunc(chosen, func(sc scenario) bool { return sc.mixed }) {
@@ -50,7 +50,7 @@ func build(ctx context.Context, dir string, chosen []scenario) (programs, error)
 	if err != nil {
 		return b, fmt.Errorf("broker with a wrong clock: %w", err)
 	}
-	return b, proc.GoBuild(ctx, "-overlay", overlay, "-o", b.wrongClock, "switchboard/cmd/broker")
+	return b, testbed.Build(ctx, "-overlay", overlay, "-o", b.wrongClock, "switchboard/cmd/broker")
 }
 
 // nowSource is the code in package time that reads the wall clock and the monotonic clock. Only the

@@ -63,8 +63,8 @@
 //	former.go          builds the programs of a former version, and mixes versions; build.go: of this
 //	                   one
 //	run.go             the course of a scenario
-//	testbed.go         the processes and clients of a scenario; its parts are store.go, instance.go,
-//	                   testclient.go, eventstream.go, serverlink.go, clientlink.go
+//	bed.go             the processes and clients of a scenario; its parts are store.go,
+//	                   testclient.go, eventstream.go, clientlink.go
 //	sdk.mjs            the clients of client/js; sdkprocess.go: their process; sdkclient.go: one of
 //	                   them; sdkcheck.go: what they have acknowledged
 //	workload.go        the clients and the streams of messages
@@ -85,5 +85,5 @@
 //	erasecheck.go      reads all messages in the end; erasetable.go: the table about erasures
 //	kills.go           the series of kills; killreport.go: its result
 //	row.go             when a row is red
-//	ledger.go          the files that are written; files.go: how; clock.go: the times in them
+//	ledger.go          the files that are written; clock.go: the times in them
 package main

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"switchboard/internal/await"
 )
 
 // Every eraseEvery-th message of a channel is erased. Some are erased as soon as they are accepted,
@@ -25,7 +27,7 @@ func (p *publisher) eraseLater(ctx context.Context, push acceptedPush, id int64)
 	}
 	p.journal.erasing(push, id)
 	p.erasing.Go(func() {
-		pause(ctx, time.Duration(push.n/eraseEvery%eraseDelays)*eraseDelay)
+		_ = await.Pause(ctx, time.Duration(push.n/eraseEvery%eraseDelays)*eraseDelay)
 		p.eraseUntilAccepted(ctx, messageKey{push.queue, id})
 	})
 }
@@ -47,12 +49,12 @@ func (p *publisher) eraseUntilAccepted(ctx context.Context, key messageKey) {
 		case err == nil && status == http.StatusNotFound:
 			p.journal.erasedUnknown(key)
 			return
-		case err == nil && status == http.StatusOK && json.Unmarshal(text, &answer) == nil:
+		case err == nil && status == http.StatusOK && json.Unmarshal([]byte(text), &answer) == nil:
 			p.journal.erased(key, answer.Report, time.Now())
 			return
 		case err == nil:
 			p.journal.refuse(fmt.Sprint("erase: status ", status))
 		}
-		pause(ctx, pushRetryDelay)
+		_ = await.Pause(ctx, pushRetryDelay)
 	}
 }

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"switchboard/client"
+	"switchboard/internal/await"
 	"switchboard/internal/cond"
 	"switchboard/internal/state"
+	"switchboard/internal/testbed"
 	"switchboard/internal/wire"
 )
 
@@ -20,20 +22,19 @@ const readerTimeout = 10 * time.Second
 
 // checkErasures reads all messages of the channels in each way that there is, and counts the erased
 // ones that are shown. Each broker is asked for some of the channels.
-func (tb *testbed) checkErasures(ctx context.Context, s scale) error {
+func (tb *bed) checkErasures(ctx context.Context, s scale) error {
 	if _, err := tb.checkStored(ctx, "$all"); err != nil {
 		return err
 	}
 	for i, b := range tb.brokers {
-		r, err := newEraseReader(tb.journal, b, i)
+		r, err := startEraseReader(ctx, tb.journal, b, i)
 		if err != nil {
 			return err
 		}
-		stop := r.start(ctx)
 		for k := i; k < s.Rooms && err == nil; k += len(tb.brokers) {
 			err = tb.checkErasuresOf(ctx, r, room(s, k))
 		}
-		stop()
+		_ = r.conn.Stop()
 		if err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func (tb *testbed) checkErasures(ctx context.Context, s scale) error {
 }
 
 // checkErasuresOf checks one channel at the broker of the reader.
-func (tb *testbed) checkErasuresOf(ctx context.Context, r *eraseReader, channel string) error {
+func (tb *bed) checkErasuresOf(ctx context.Context, r *eraseReader, channel string) error {
 	log, err := tb.checkStored(ctx, channel)
 	if err != nil {
 		return err
@@ -53,13 +54,13 @@ func (tb *testbed) checkErasuresOf(ctx context.Context, r *eraseReader, channel 
 			More     bool
 			ID       int64
 		}
-		err = callAPI(ctx, r.broker, http.MethodGet, fmt.Sprintf("/v1/channels/%s/history?after=%d", channel, after), nil, &answer)
+		err = r.broker.Call(ctx, http.MethodGet, fmt.Sprintf("/v1/channels/%s/history?after=%d", channel, after), nil, &answer)
 		return client.Page{Messages: answer.Messages, More: answer.More, Last: answer.ID}, err
 	}); err != nil {
 		return err
 	}
 	if err := r.checkHistory(channel, "the history over a socket", func(after int64) (page client.Page, err error) {
-		err = retry(ctx, func() error { page, err = r.conn.History(ctx, channel, after, 0); return err })
+		err = await.Success(ctx, func() error { page, err = r.conn.History(ctx, channel, after, 0); return err })
 		return page, err
 	}); err != nil {
 		return err
@@ -82,7 +83,7 @@ type logEntry struct {
 }
 
 // checkStored reads the log of a channel from Redis, and checks it.
-func (tb *testbed) checkStored(ctx context.Context, channel string) (log []logEntry, err error) {
+func (tb *bed) checkStored(ctx context.Context, channel string) (log []logEntry, err error) {
 	members, err := tb.store.client.ZRange(ctx, "mq_ch_{"+channel+"}", 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("log of %s: %w", channel, err)
@@ -120,38 +121,27 @@ func received(key messageKey, data []byte) (due messageKey, ok bool) {
 // eraseReader is a client that reads channels at one broker.
 type eraseReader struct {
 	journal *journal
-	broker  *instance
-	conn    *client.Client
+	broker  *testbed.Broker
+	conn    *testbed.Client
 
 	cond cond.Cond           // guards the fields below
 	got  map[messageKey]bool // messages, and with negative ids the messages reported as erased
 }
 
-// newEraseReader returns the reader of the broker with this index.
-func newEraseReader(j *journal, b *instance, i int) (*eraseReader, error) {
+// startEraseReader connects the reader of the broker with this index.
+func startEraseReader(ctx context.Context, j *journal, b *testbed.Broker, i int) (*eraseReader, error) {
 	r := &eraseReader{journal: j, broker: b, got: map[messageKey]bool{}}
 	user := fmt.Sprintf("reader-%d", i)
 	var err error
-	r.conn, err = client.New(client.Options{
-		URLs: []string{rawTCP.url(b.tcp)}, Client: user + "/tab", Token: tokenOf(user), BackoffMin: backoffMin, BackoffMax: backoffMax,
+	r.conn, err = testbed.Connect(ctx, client.Options{
+		URLs: []string{rawTCP.url(b.TCP)}, Client: user + "/tab", Token: tokenOf(user), BackoffMin: backoffMin, BackoffMax: backoffMax,
 		OnMessage: func(m client.Message) {
-			r.show("a new client of "+b.name, messageKey{m.Channel, m.ID})
+			r.show("a new client of "+b.Name, messageKey{m.Channel, m.ID})
 			r.cond.Change(func() { r.got[messageKey{m.Channel, m.ID}] = true })
 		},
 		OnErase: func(e client.Erased) { r.cond.Change(func() { r.got[messageKey{e.Channel, -e.ID}] = true }) },
 	})
 	return r, err
-}
-
-// start connects the reader. The function that it returns disconnects it.
-func (r *eraseReader) start(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = r.conn.Run(ctx)
-	}()
-	return func() { cancel(); <-ended }
 }
 
 // show records data that is shown.
@@ -170,7 +160,7 @@ func (r *eraseReader) checkHistory(channel, source string, read func(after int64
 		}
 		for _, m := range page.Messages {
 			if m.Erased == 0 {
-				r.show(source+" at "+r.broker.name, messageKey{channel, m.ID})
+				r.show(source+" at "+r.broker.Name, messageKey{channel, m.ID})
 			}
 		}
 		after, more = page.Last, page.More
@@ -187,7 +177,7 @@ func (r *eraseReader) readAll(ctx context.Context, channel string, start int64, 
 		}
 	}
 	r.cond.Change(func() { clear(r.got) })
-	if err := retry(ctx, func() error {
+	if err := await.Success(ctx, func() error {
 		_, err := r.conn.Subscribe(ctx, channel, client.SubscribeOptions{After: &start})
 		return err
 	}); err != nil {
@@ -203,7 +193,7 @@ func (r *eraseReader) readAll(ctx context.Context, channel string, start int64, 
 		r.journal.erase.ReadInTheEnd += len(held) - len(missing)
 		r.journal.erase.MissedByReader += len(missing)
 		for _, key := range missing {
-			r.journal.evidence.add("missed by a reader", "a new client of %s did not receive %d in %q", r.broker.name, key.id, channel)
+			r.journal.evidence.add("missed by a reader", "a new client of %s did not receive %d in %q", r.broker.Name, key.id, channel)
 		}
 	})
 	return ctx.Err()

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"switchboard/internal/testbed"
 )
 
 // firstOfVersion is a file that the former version lacks. The version before its first commit is
@@ -30,12 +32,11 @@ func buildFormer(ctx context.Context, dir string) (formerVersion, error) {
 	if err := checkOut(ctx, revision, filepath.Join(dir, "src")); err != nil {
 		return v, err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Dir(v.broker)+string(filepath.Separator), "./cmd/broker", "./cmd/janitor")
-	build.Dir = filepath.Join(dir, "src")
-	if out, err := build.CombinedOutput(); err != nil {
-		return v, fmt.Errorf("%v at %s: %w\n%s", build.Args, revision, err, out)
+	err = testbed.Build(ctx, "-C", filepath.Join(dir, "src"), "-o", filepath.Dir(v.broker)+string(filepath.Separator), "./cmd/broker", "./cmd/janitor")
+	if err != nil {
+		err = fmt.Errorf("at %s: %w", revision, err)
 	}
-	return v, nil
+	return v, err
 }
 
 // formerRevision returns the revision of the former version.
@@ -87,24 +88,24 @@ func git(ctx context.Context, args ...string) ([]byte, error) {
 
 // mixVersions kills a broker of the former version, and starts one of this version in its place.
 // Then it rolls a broker of this version back, and upgrades the last one of the former version.
-func mixVersions(ctx context.Context, tb *testbed) error {
+func mixVersions(ctx context.Context, tb *bed) error {
 	first, upgraded, rolledBack := tb.victim(), tb.survivors()[0], tb.survivors()[1]
-	former, current := first.program, rolledBack.program
+	former, current := first.Path, rolledBack.Path
 	tb.recordFault()
-	first.kill()
+	first.Kill()
 	if err := tb.awaitGhostsGone(ctx); err != nil {
 		return err
 	}
-	first.program, rolledBack.program, upgraded.program = current, former, current
-	if err := first.start(ctx); err != nil {
+	first.Path, rolledBack.Path, upgraded.Path = current, former, current
+	if err := first.Start(ctx); err != nil {
 		return err
 	}
-	for _, b := range []*instance{rolledBack, upgraded} {
+	for _, b := range []*testbed.Broker{rolledBack, upgraded} {
 		if err := tb.awaitBeats(ctx, 2); err != nil {
 			return err
 		}
-		tb.logf("%s gets the other version", b.name)
-		if err := b.restart(ctx); err != nil {
+		tb.logf("%s gets the other version", b.Name)
+		if err := b.Restart(ctx); err != nil {
 			return err
 		}
 	}
@@ -113,7 +114,7 @@ func mixVersions(ctx context.Context, tb *testbed) error {
 
 // useFormer has two of three brokers, the victim among them, and the janitor run the former
 // version.
-func (tb *testbed) useFormer(v formerVersion) {
-	tb.victim().program, tb.survivors()[0].program = v.broker, v.broker
-	tb.janitor.program = v.janitor
+func (tb *bed) useFormer(v formerVersion) {
+	tb.victim().Path, tb.survivors()[0].Path = v.broker, v.broker
+	tb.janitor.Path = v.janitor
 }

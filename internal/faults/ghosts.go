@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
 	"switchboard/client"
+	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 )
 
 // ghostCount is the number of clients that disappear with the victim, if the scenario has ghosts.
@@ -20,19 +20,8 @@ const (
 	ghostRoom    = "room-0" // has a state, in which the ghosts own fields
 )
 
-// ghost is a client of the victim that disappears and never comes back.
-type ghost struct {
-	cancel context.CancelFunc
-	ended  chan struct{}
-}
-
-func (g *ghost) stop() {
-	g.cancel()
-	<-g.ended
-}
-
 // ghostSpecs returns the clients that become ghosts.
-func (tb *testbed) ghostSpecs() (specs []clientSpec) {
+func (tb *bed) ghostSpecs() (specs []clientSpec) {
 	if tb.scenario.ghosts {
 		for i := range ghostCount {
 			specs = append(specs, clientSpec{
@@ -44,17 +33,17 @@ func (tb *testbed) ghostSpecs() (specs []clientSpec) {
 }
 
 // connectGhosts connects the ghosts to the victim.
-func (tb *testbed) connectGhosts(ctx context.Context, specs []clientSpec) error {
+func (tb *bed) connectGhosts(ctx context.Context, specs []clientSpec) error {
 	for _, spec := range specs {
 		if err := tb.connectGhost(ctx, spec, tb.victim()); err != nil {
 			return err
 		}
 	}
 	for _, b := range tb.brokers { // a broker learns of live servers at its beats
-		if err := retry(ctx, func() error {
+		if err := await.Success(ctx, func() error {
 			n, err := onlineDevices(ctx, b, ghostUser)
 			if err == nil && n != len(tb.ghosts) {
-				err = fmt.Errorf("%s reports %d ghosts online, want %d", b.name, n, len(tb.ghosts))
+				err = fmt.Errorf("%s reports %d ghosts online, want %d", b.Name, n, len(tb.ghosts))
 			}
 			return err
 		}); err != nil {
@@ -65,20 +54,14 @@ func (tb *testbed) connectGhosts(ctx context.Context, specs []clientSpec) error 
 }
 
 // connectGhost connects a client that uses only this broker.
-func (tb *testbed) connectGhost(ctx context.Context, spec clientSpec, to *instance) error {
-	c, err := client.New(client.Options{
+func (tb *bed) connectGhost(ctx context.Context, spec clientSpec, to *testbed.Broker) error {
+	c, err := testbed.Connect(ctx, client.Options{
 		URLs: []string{spec.listener.url(spec.listener.address(to))}, Client: spec.client, Token: tokenOf(spec.user),
 	})
 	if err != nil {
 		return err
 	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	g := &ghost{cancel: cancel, ended: make(chan struct{})}
-	tb.ghosts = append(tb.ghosts, g)
-	go func() {
-		defer close(g.ended)
-		_ = c.Run(running)
-	}()
+	tb.ghosts = append(tb.ghosts, c)
 	for _, channel := range spec.channels {
 		if _, err := c.Subscribe(ctx, channel, client.SubscribeOptions{State: channel == spec.state}); err != nil {
 			return fmt.Errorf("%s: %w", spec.client, err)
@@ -96,9 +79,9 @@ func (tb *testbed) connectGhost(ctx context.Context, spec clientSpec, to *instan
 
 // awaitGhostsGone stops the ghosts after their broker died, and requires that the other brokers
 // report them gone within the bound.
-func (tb *testbed) awaitGhostsGone(ctx context.Context) error {
+func (tb *bed) awaitGhostsGone(ctx context.Context) error {
 	for _, g := range tb.ghosts {
-		g.stop()
+		_ = g.Stop()
 	}
 	began := time.Now()
 	if err := tb.awaitNone(ctx, "ghosts", tb.times.cleanupBound(), func(ctx context.Context) (left int, detail string, err error) {
@@ -108,7 +91,7 @@ func (tb *testbed) awaitGhostsGone(ctx context.Context) error {
 				return 0, "", err
 			}
 			if left = max(left, n); n > 0 {
-				detail = fmt.Sprintf("%s reports %d clients online that disappeared with %s", b.name, n, tb.victim().name)
+				detail = fmt.Sprintf("%s reports %d clients online that disappeared with %s", b.Name, n, tb.victim().Name)
 			}
 		}
 		return left, detail, nil
@@ -120,7 +103,7 @@ func (tb *testbed) awaitGhostsGone(ctx context.Context) error {
 
 // awaitNone calls count until nothing is left, and after the bound records what is left as
 // evidence.
-func (tb *testbed) awaitNone(ctx context.Context, kind string, bound time.Duration, count func(context.Context) (int, string, error)) error {
+func (tb *bed) awaitNone(ctx context.Context, kind string, bound time.Duration, count func(context.Context) (int, string, error)) error {
 	deadline := time.Now().Add(bound)
 	for {
 		left, detail, err := count(ctx)
@@ -135,8 +118,8 @@ func (tb *testbed) awaitNone(ctx context.Context, kind string, bound time.Durati
 			tb.journal.addGhosts(left, detail)
 			return nil
 		}
-		if !pause(ctx, 100*time.Millisecond) {
-			return ctx.Err()
+		if err := await.Pause(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
@@ -149,15 +132,16 @@ func (j *journal) addGhosts(n int, detail string) {
 	})
 }
 
-var apiClient = http.Client{Timeout: 3 * time.Second}
+// apiTimeout limits a call of a check.
+const apiTimeout = 3 * time.Second
 
 // onlineDevices returns how many devices of a user a broker reports online.
-func onlineDevices(ctx context.Context, b *instance, user string) (n int, err error) {
+func onlineDevices(ctx context.Context, b *testbed.Broker, user string) (n int, err error) {
 	var answer struct {
 		Online  bool
 		Clients []struct{ Online bool }
 	}
-	if err := callAPI(ctx, b, http.MethodGet, "/v1/users/"+user, nil, &answer); err != nil {
+	if err := b.Call(ctx, http.MethodGet, "/v1/users/"+user, nil, &answer); err != nil {
 		return 0, err
 	}
 	for _, c := range answer.Clients {
@@ -172,15 +156,15 @@ func onlineDevices(ctx context.Context, b *instance, user string) (n int, err er
 }
 
 // onlineUsers returns how many of the users a broker reports online.
-func onlineUsers(ctx context.Context, b *instance, users []string) (n int, err error) {
+func onlineUsers(ctx context.Context, b *testbed.Broker, users []string) (n int, err error) {
 	var answer struct {
 		Users []struct{ Online bool }
 	}
-	if err := callAPI(ctx, b, http.MethodPost, "/v1/users/query", map[string]any{"users": users}, &answer); err != nil {
+	if err := b.Call(ctx, http.MethodPost, "/v1/users/query", map[string]any{"users": users}, &answer); err != nil {
 		return 0, err
 	}
 	if len(answer.Users) != len(users) {
-		return 0, fmt.Errorf("%s knows of %d users, want %d", b.name, len(answer.Users), len(users))
+		return 0, fmt.Errorf("%s knows of %d users, want %d", b.Name, len(answer.Users), len(users))
 	}
 	for _, u := range answer.Users {
 		if u.Online {
@@ -188,27 +172,4 @@ func onlineUsers(ctx context.Context, b *instance, users []string) (n int, err e
 		}
 	}
 	return n, nil
-}
-
-func callAPI(ctx context.Context, b *instance, method, path string, body, into any) error {
-	var encoded []byte
-	if body != nil {
-		var err error
-		if encoded, err = json.Marshal(body); err != nil {
-			return err
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+b.http+path, bytes.NewReader(encoded))
-	if err != nil {
-		return err
-	}
-	resp, err := apiClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s at %s: %s", method, path, b.name, resp.Status)
-	}
-	return json.NewDecoder(resp.Body).Decode(into)
 }

@@ -269,7 +269,7 @@ func TestLossMakesTheRowRed(t *testing.T) {
 	p.faultStarts(p.now)
 	p.pushed(1, 2)
 	p.arrive(1)
-	s := &testbed{journal: p.journal, presence: newPresenceJournal()}
+	s := &bed{journal: p.journal, presence: newPresenceJournal()}
 	r := s.row(nil, time.Second)
 	if r.verdict() != "RED" || len(r.Evidence["undeclared"]) != 1 {
 		t.Errorf("%s: %v, %v", r.verdict(), r.Red, r.Evidence)

@@ -59,7 +59,7 @@ func (k *killReport) add(one killTimes) {
 }
 
 // finish computes the report when the series has ended.
-func (k *killReport) finish(tb *testbed, err error, took time.Duration) {
+func (k *killReport) finish(tb *bed, err error, took time.Duration) {
 	k.Kills, k.Seconds = len(k.kills), took.Round(time.Second).Seconds()
 	k.Events, k.Repeated = tb.presence.totals()
 	if err = errors.Join(append(tb.failures, err)...); err != nil {

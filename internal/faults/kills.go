@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/internal/await"
+	"switchboard/internal/testbed"
+
 	"golang.org/x/sync/errgroup"
 )
 
@@ -43,14 +46,14 @@ var (
 )
 
 // victimChannel is the channel of a victim's clients, and victimUser is their user.
-func victimChannel(b *instance) string { return "victims-" + b.name }
-func victimUser(b *instance) string    { return "victim-" + b.name }
+func victimChannel(b *testbed.Broker) string { return "victims-" + b.Name }
+func victimUser(b *testbed.Broker) string    { return "victim-" + b.Name }
 
 // runKills runs a series of kills.
 func (r *runner) runKills(ctx context.Context, plan killPlan) *killReport {
 	began := time.Now()
 	result := newKillReport(plan)
-	tb := &testbed{
+	tb := &bed{
 		scenario: scenario{name: killsName, redis: single, brokers: observers + plan.victims}, times: plan.times,
 		seed: r.seed, random: rand.New(rand.NewPCG(r.seed, 2)), journal: newJournal(), presence: newPresenceJournal(),
 		dir: filepath.Join(r.dir, strings.ReplaceAll(killsName, " ", "-")),
@@ -75,7 +78,7 @@ func (r *runner) runKills(ctx context.Context, plan killPlan) *killReport {
 	return result
 }
 
-func (r *runner) playKillRounds(ctx context.Context, tb *testbed, plan killPlan, result *killReport) error {
+func (r *runner) playKillRounds(ctx context.Context, tb *bed, plan killPlan, result *killReport) error {
 	if err := makeDir(tb.dir); err != nil {
 		return err
 	}
@@ -106,22 +109,22 @@ func (r *runner) playKillRounds(ctx context.Context, tb *testbed, plan killPlan,
 	return nil
 }
 
-func startAll(ctx context.Context, brokers []*instance) error {
+func startAll(ctx context.Context, brokers []*testbed.Broker) error {
 	var starting errgroup.Group
 	for _, b := range brokers {
-		starting.Go(func() error { return b.start(ctx) })
+		starting.Go(func() error { return b.Start(ctx) })
 	}
 	return starting.Wait()
 }
 
 // killRound kills all victims. Each has clients that do not come back.
-func (tb *testbed) killRound(ctx context.Context, round int, victims []*instance, result *killReport) error {
+func (tb *bed) killRound(ctx context.Context, round int, victims []*testbed.Broker, result *killReport) error {
 	tb.clientSpecs = tb.clientSpecs[:0]
 	tb.ghosts = tb.ghosts[:0]
 	for _, b := range victims {
 		for i := range ghostCount {
 			spec := clientSpec{
-				client: fmt.Sprintf("%s/ghost-%s-%d-%d", victimUser(b), b.name, round, i), user: victimUser(b), channels: []string{victimChannel(b)},
+				client: fmt.Sprintf("%s/ghost-%s-%d-%d", victimUser(b), b.Name, round, i), user: victimUser(b), channels: []string{victimChannel(b)},
 				listener: listener(i % int(socketCount)),
 			}
 			tb.clientSpecs = append(tb.clientSpecs, spec)
@@ -141,13 +144,13 @@ func (tb *testbed) killRound(ctx context.Context, round int, victims []*instance
 		specs := tb.clientSpecs[i*ghostCount : (i+1)*ghostCount]
 		ghosts := tb.ghosts[i*ghostCount : (i+1)*ghostCount]
 		killing.Go(func() error {
-			if !pause(ctx, wait) {
-				return ctx.Err()
+			if err := await.Pause(ctx, wait); err != nil {
+				return err
 			}
 			killed := time.Now()
-			b.kill()
+			b.Kill()
 			for _, g := range ghosts {
-				g.stop()
+				_ = g.Stop()
 			}
 			k, err := tb.measureKill(ctx, b, specs, killed)
 			if err == nil {
@@ -160,7 +163,7 @@ func (tb *testbed) killRound(ctx context.Context, round int, victims []*instance
 }
 
 // measureKill measures how long the clients of a killed broker are reported present.
-func (tb *testbed) measureKill(ctx context.Context, b *instance, specs []clientSpec, killed time.Time) (killTimes, error) {
+func (tb *bed) measureKill(ctx context.Context, b *testbed.Broker, specs []clientSpec, killed time.Time) (killTimes, error) {
 	ctx, cancel := context.WithDeadline(ctx, killed.Add(killTimeout))
 	defer cancel()
 	var names []string
@@ -177,35 +180,35 @@ func (tb *testbed) measureKill(ctx context.Context, b *instance, specs []clientS
 	k.Leaves, err1 = tb.untilLeaves(ctx, victimChannel(b), names, killed)
 	k.Offline, err2 = tb.untilLeaves(ctx, userPrefix+victimUser(b), []string{victimUser(b)}, killed)
 	if err := errors.Join(polling.Wait(), err1, err2); err != nil {
-		return k, fmt.Errorf("%s: %w", b.name, err)
+		return k, fmt.Errorf("%s: %w", b.Name, err)
 	}
 	return k, nil
 }
 
 // untilAnswersEmpty returns the time until no answer contains the clients of a victim, or reports
 // their user online.
-func (tb *testbed) untilAnswersEmpty(ctx context.Context, victim *instance, killed time.Time) (time.Duration, error) {
+func (tb *bed) untilAnswersEmpty(ctx context.Context, victim *testbed.Broker, killed time.Time) (time.Duration, error) {
 	for {
 		left, err := 0, error(nil)
 		for _, b := range tb.brokers[:observers] {
-			c, err1 := b.readPresence(ctx, victimChannel(victim))
+			c, err1 := readPresence(ctx, b, victimChannel(victim))
 			n, err2 := onlineUsers(ctx, b, []string{victimUser(victim)})
 			left, err = left+n+len(c.names)-observers, errors.Join(err, err1, err2) // the watchers are members too
 		}
 		if err == nil && left <= 0 {
 			return time.Since(killed), nil
 		}
-		if !pause(ctx, pollEvery) {
+		if await.Pause(ctx, pollEvery) != nil {
 			return 0, errors.Join(fmt.Errorf("the answers still contain %d clients or users", left), err)
 		}
 	}
 }
 
 // untilLeaves returns the time until all watchers received leaves of the names.
-func (tb *testbed) untilLeaves(ctx context.Context, channel string, names []string, killed time.Time) (took time.Duration, err error) {
+func (tb *bed) untilLeaves(ctx context.Context, channel string, names []string, killed time.Time) (took time.Duration, err error) {
 	for _, w := range tb.watchers {
 		var last time.Time
-		if err := retry(ctx, func() (err error) {
+		if err := await.Success(ctx, func() (err error) {
 			var gone bool
 			if last, gone = tb.presence.lastLeave(viewKey{w.name, channel}, names); !gone {
 				err = fmt.Errorf("%s did not receive leaves of all members of %s", w.name, channel)

@@ -12,7 +12,7 @@ func TestPageShowsRedRows(t *testing.T) {
 	p := newJournalTest()
 	p.faultStarts(p.now)
 	p.pushed(1)
-	s := &testbed{journal: p.journal, presence: newPresenceJournal(), scenario: scenario{name: "silence", about: "no messages", redis: single}}
+	s := &bed{journal: p.journal, presence: newPresenceJournal(), scenario: scenario{name: "silence", about: "no messages", redis: single}}
 	l := &ledger{Rows: []row{s.row(errors.New("it broke"), time.Second)}}
 	l.Rows[0].Logs = filepath.Join(t.TempDir(), "here")
 	text := l.markdown()

@@ -15,14 +15,14 @@ import (
 
 // checkLeftovers looks for state that remains after all clients have left, first while the brokers
 // run, then after they have ended.
-func (tb *testbed) checkLeftovers(ctx context.Context, specs []clientSpec) error {
+func (tb *bed) checkLeftovers(ctx context.Context, specs []clientSpec) error {
 	if err := tb.awaitNone(ctx, "ghosts", tb.times.cleanupBound(), func(ctx context.Context) (int, string, error) {
 		return tb.stillOnline(ctx, specs)
 	}); err != nil {
 		return err
 	}
 	for _, b := range tb.brokers {
-		if err := b.proc.End(ctx, syscall.SIGTERM); err != nil {
+		if err := b.End(ctx, syscall.SIGTERM); err != nil {
 			return err
 		}
 	}
@@ -50,7 +50,7 @@ func countLines(err error) (int, string, error) {
 
 // stillOnline counts the users and devices that a broker or Redis reports online after all clients
 // have left.
-func (tb *testbed) stillOnline(ctx context.Context, specs []clientSpec) (left int, detail string, err error) {
+func (tb *bed) stillOnline(ctx context.Context, specs []clientSpec) (left int, detail string, err error) {
 	var users []string
 	for _, m := range specs {
 		users = append(users, m.user)
@@ -63,7 +63,7 @@ func (tb *testbed) stillOnline(ctx context.Context, specs []clientSpec) (left in
 			return 0, "", err
 		}
 		if left += n; n > 0 {
-			detail = fmt.Sprintf("%s reports %d users online after all have left", b.name, n)
+			detail = fmt.Sprintf("%s reports %d users online after all have left", b.Name, n)
 		}
 	}
 	if left > 0 {
@@ -73,7 +73,7 @@ func (tb *testbed) stillOnline(ctx context.Context, specs []clientSpec) (left in
 		for _, b := range tb.brokers {
 			n, err := onlineDevices(ctx, b, user)
 			if err != nil || n > 0 {
-				return n, fmt.Sprintf("%s reports that %s has %d devices online after all have left", b.name, user, n), err
+				return n, fmt.Sprintf("%s reports that %s has %d devices online after all have left", b.Name, user, n), err
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (tb *testbed) stillOnline(ctx context.Context, specs []clientSpec) (left in
 }
 
 // stillBound counts the bindings in Redis.
-func (tb *testbed) stillBound(ctx context.Context, specs []clientSpec) (left int, detail string, err error) {
+func (tb *bed) stillBound(ctx context.Context, specs []clientSpec) (left int, detail string, err error) {
 	specs = append(slices.Clone(specs), tb.ghostSpecs()...)
 	found := func(format string, args ...any) {
 		left++

@@ -9,7 +9,7 @@ import (
 
 // explainLosses records the state of each client that misses a message: its connection, its record
 // in Redis, and its queue. All processes must still run.
-func (tb *testbed) explainLosses(ctx context.Context) {
+func (tb *bed) explainLosses(ctx context.Context) {
 	for _, client := range tb.journal.clientsWithLosses() {
 		state := "not connected"
 		for _, c := range tb.clients {

@@ -83,3 +83,17 @@ func (o options) scenarios() (chosen []scenario) {
 	}
 	return chosen
 }
+
+// times holds the beat of a run: the interval at which a broker renews its lease. The other
+// intervals follow from it.
+type times struct{ Beat time.Duration }
+
+func (t times) lease() time.Duration           { return 5 * t.Beat }
+func (t times) janitorInterval() time.Duration { return t.Beat * 3 / 2 } // between two rounds of the janitor over the servers
+func (t times) drainTime() time.Duration       { return t.Beat }         // within which a stopping broker disconnects its clients
+
+// cleanupBound is the longest time until nothing remains of a dead server or a departed client: the
+// lease, two rounds of the janitor with a second each for its probe, and 2 s of slack.
+func (t times) cleanupBound() time.Duration {
+	return t.lease() + 2*(t.janitorInterval()+t.janitorInterval()/10+time.Second) + 2*time.Second
+}

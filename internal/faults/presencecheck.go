@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 	"switchboard/internal/wire"
 )
 
@@ -61,7 +63,7 @@ const presencePoll = 200 * time.Millisecond
 
 // awaitPresence repeats the check until it finds no difference, and after the bound records the
 // differences that remain.
-func (tb *testbed) awaitPresence(ctx context.Context, when string, bound time.Duration, check func(context.Context) (presenceCheck, error)) error {
+func (tb *bed) awaitPresence(ctx context.Context, when string, bound time.Duration, check func(context.Context) (presenceCheck, error)) error {
 	began := time.Now()
 	var found presenceCheck
 	var err error
@@ -69,7 +71,7 @@ func (tb *testbed) awaitPresence(ctx context.Context, when string, bound time.Du
 		if found, err = check(ctx); err == nil && found.mismatches() == 0 {
 			return nil
 		}
-		if time.Since(began) > bound || !pause(ctx, presencePoll) {
+		if time.Since(began) > bound || await.Pause(ctx, presencePoll) != nil {
 			break
 		}
 	}
@@ -89,7 +91,7 @@ func (tb *testbed) awaitPresence(ctx context.Context, when string, bound time.Du
 
 // checkPresence checks what each watcher received, and what its broker answers over the socket and
 // over HTTP.
-func (tb *testbed) checkPresence(ctx context.Context, watchers []*watcher, want expectedPresence) (c presenceCheck, err error) {
+func (tb *bed) checkPresence(ctx context.Context, watchers []*watcher, want expectedPresence) (c presenceCheck, err error) {
 	for _, w := range watchers {
 		for _, channel := range w.channels {
 			if user, ok := strings.CutPrefix(channel, userPrefix); ok {
@@ -130,12 +132,12 @@ func (c *presenceCheck) checkChannel(ctx context.Context, journal *presenceJourn
 	if err != nil {
 		return err
 	}
-	c.compareAnswer(fmt.Sprintf("by the answer of %s to presence of %s", w.broker.name, channel), overSocket, want)
-	overHTTP, err := w.broker.readPresence(ctx, channel)
+	c.compareAnswer(fmt.Sprintf("by the answer of %s to presence of %s", w.broker.Name, channel), overSocket, want)
+	overHTTP, err := readPresence(ctx, w.broker, channel)
 	if err != nil {
 		return err
 	}
-	c.compareAnswer(fmt.Sprintf("by the answer of %s to GET presence of %s", w.broker.name, channel), overHTTP, want)
+	c.compareAnswer(fmt.Sprintf("by the answer of %s to GET presence of %s", w.broker.Name, channel), overHTTP, want)
 	return nil
 }
 
@@ -151,7 +153,7 @@ func (c *presenceCheck) compareAnswer(source string, got presenceAnswer, want []
 }
 
 // readPresence reads the members of a channel over HTTP.
-func (b *instance) readPresence(ctx context.Context, channel string) (c presenceAnswer, err error) {
+func readPresence(ctx context.Context, b *testbed.Broker, channel string) (c presenceAnswer, err error) {
 	for cursor := ""; ; {
 		var page struct {
 			Count   int
@@ -160,7 +162,7 @@ func (b *instance) readPresence(ctx context.Context, channel string) (c presence
 			Next    string
 		}
 		path := fmt.Sprintf("/v1/channels/%s/presence?limit=%d&cursor=%s", channel, pageLimit, url.QueryEscape(cursor))
-		if err := callAPI(ctx, b, http.MethodGet, path, nil, &page); err != nil {
+		if err := b.Call(ctx, http.MethodGet, path, nil, &page); err != nil {
 			return c, err
 		}
 		c.names, c.count, cursor = append(c.names, memberNames(&page.Clients)...), page.Count, page.Next
@@ -175,7 +177,7 @@ func (b *instance) readPresence(ctx context.Context, channel string) (c presence
 
 // checkUserAnswers checks a broker's answers about users: all users' online flags, and the devices
 // of some users.
-func (c *presenceCheck) checkUserAnswers(ctx context.Context, b *instance, expected expectedPresence) error {
+func (c *presenceCheck) checkUserAnswers(ctx context.Context, b *testbed.Broker, expected expectedPresence) error {
 	users := slices.Sorted(maps.Keys(expected.devices))
 	var answer struct {
 		Users []struct {
@@ -183,7 +185,7 @@ func (c *presenceCheck) checkUserAnswers(ctx context.Context, b *instance, expec
 			Online bool
 		}
 	}
-	if err := callAPI(ctx, b, http.MethodPost, "/v1/users/query", map[string]any{"users": users}, &answer); err != nil {
+	if err := b.Call(ctx, http.MethodPost, "/v1/users/query", map[string]any{"users": users}, &answer); err != nil {
 		return err
 	}
 	var got, want []string
@@ -197,13 +199,13 @@ func (c *presenceCheck) checkUserAnswers(ctx context.Context, b *instance, expec
 			want = append(want, user)
 		}
 	}
-	c.compareNames(fmt.Sprintf("by the answer of %s about users", b.name), got, want)
+	c.compareNames(fmt.Sprintf("by the answer of %s about users", b.Name), got, want)
 	for i := 0; i < len(users); i += 1 + len(users)/10 {
 		n, err := onlineDevices(ctx, b, users[i])
 		if err != nil {
 			return err
 		}
-		c.compareCount(fmt.Sprintf("by the answer of %s about the devices of %s", b.name, users[i]), n, expected.devices[users[i]])
+		c.compareCount(fmt.Sprintf("by the answer of %s about the devices of %s", b.Name, users[i]), n, expected.devices[users[i]])
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/internal/testbed"
 	"switchboard/internal/wire"
 )
 
@@ -17,7 +18,7 @@ type roomWatcher struct {
 }
 
 func newRoomWatcher() *roomWatcher {
-	w := &roomWatcher{newWatcher("w", &instance{name: "b0"}, []string{"room"}, newPresenceJournal()), time.Now()}
+	w := &roomWatcher{newWatcher("w", &testbed.Broker{Program: testbed.Program{Name: "b0"}}, []string{"room"}, newPresenceJournal()), time.Now()}
 	w.journal.reset(w.key(), &memberView{})
 	return w
 }
@@ -218,7 +219,7 @@ func TestKillSeriesIsRed(t *testing.T) {
 			for _, one := range tc.kills {
 				k.add(one)
 			}
-			k.finish(&testbed{presence: w.journal}, tc.err, time.Second)
+			k.finish(&bed{presence: w.journal}, tc.err, time.Second)
 			if len(k.Red) != tc.red || tc.repeated != (len(k.Evidence["repeated event"]) > 0) {
 				t.Errorf("red: %q, want %d reasons; %v", k.Red, tc.red, k.Evidence)
 			}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"switchboard/internal/await"
 )
 
 const (
@@ -54,7 +56,7 @@ func (p *publisher) run(ctx, stop context.Context, groups [][]stream, rate []flo
 func (p *publisher) pushGroup(ctx, stop context.Context, group []stream, rate float64, random *rand.Rand) {
 	every := time.Duration(float64(time.Second) / rate)
 	wait := time.Duration(random.Int64N(int64(every)))
-	for n := 1; pause(stop, wait); n++ {
+	for n := 1; await.Pause(stop, wait) == nil; n++ {
 		began := time.Now()
 		p.pushUntilAccepted(ctx, group, n)
 		jittered := every*3/4 + time.Duration(random.Int64N(int64(every/2)))
@@ -79,7 +81,7 @@ func (p *publisher) pushUntilAccepted(ctx context.Context, group []stream, n int
 				p.avoid(at)
 			}
 			p.journal.refuse(err.Error())
-			pause(ctx, pushRetryDelay)
+			_ = await.Pause(ctx, pushRetryDelay)
 			continue
 		}
 		var retry []pushRequest
@@ -97,7 +99,7 @@ func (p *publisher) pushUntilAccepted(ctx context.Context, group []stream, n int
 		if left = retry; len(left) == 0 {
 			return
 		}
-		pause(ctx, pushRetryDelay)
+		_ = await.Pause(ctx, pushRetryDelay)
 	}
 }
 
@@ -116,16 +118,4 @@ func (p *publisher) nextBroker() int {
 // avoid makes nextBroker avoid a broker for avoidTime.
 func (p *publisher) avoid(at int) {
 	p.avoidUntil[at].Store((time.Since(p.began) + avoidTime).Milliseconds())
-}
-
-// pause waits for d; it reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }

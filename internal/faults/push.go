@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
+
+	"switchboard/internal/testbed"
 )
 
 // payload is the data of every message.
@@ -125,28 +125,15 @@ func (p *publisher) call(ctx context.Context, broker, path string, body, into an
 	if status != http.StatusOK {
 		return refusal{status}
 	}
-	return json.Unmarshal(text, into)
+	return json.Unmarshal([]byte(text), into)
 }
 
 // roundTrip posts a body as JSON and returns the answer. The error is errNoAnswer if no answer
 // arrived.
-func (p *publisher) roundTrip(ctx context.Context, broker, path string, body any) (status int, text []byte, err error) {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return 0, nil, err
+func (p *publisher) roundTrip(ctx context.Context, broker, path string, body any) (status int, text string, err error) {
+	api := testbed.API{HTTP: broker, Client: &p.http}
+	if status, text, err = api.Do(ctx, http.MethodPost, path, body); err != nil {
+		err = errNoAnswer
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+broker+path, bytes.NewReader(encoded))
-	if err != nil {
-		return 0, nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := p.http.Do(req)
-	if err != nil {
-		return 0, nil, errNoAnswer
-	}
-	defer resp.Body.Close()
-	if text, err = io.ReadAll(resp.Body); err != nil {
-		return 0, nil, errNoAnswer
-	}
-	return resp.StatusCode, text, nil
+	return status, text, err
 }

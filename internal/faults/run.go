@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"switchboard/internal/await"
 )
 
 const (
@@ -35,7 +37,7 @@ func (r *runner) run(ctx context.Context, sc scenario) row {
 	for _, c := range sc.name { // a scenario's random numbers do not depend on the other scenarios
 		seed = seed*1_000_003 + uint64(c)
 	}
-	tb := &testbed{
+	tb := &bed{
 		scenario: sc, times: r.times, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), journal: newJournal(), presence: newPresenceJournal(), state: newStateJournal(),
 		dir: filepath.Join(r.dir, strings.NewReplacer(" ", "-", ",", "").Replace(sc.name)),
 	}
@@ -60,7 +62,7 @@ func (r *runner) run(ctx context.Context, sc scenario) row {
 }
 
 // playScenario runs the scenario from the start of Redis to the end of the last broker.
-func (r *runner) playScenario(ctx context.Context, tb *testbed) error {
+func (r *runner) playScenario(ctx context.Context, tb *bed) error {
 	if err := makeDir(tb.dir); err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (r *runner) playScenario(ctx context.Context, tb *testbed) error {
 }
 
 // pushLoad pushes, and injects the fault meanwhile.
-func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) error {
+func (r *runner) pushLoad(ctx context.Context, tb *bed, specs []clientSpec) error {
 	groups, rate := newStreams(r.scale, specs)
 	p := newPublisher(tb.journal, tb.pushBrokers(), tb.scenario.durable)
 	stop, endLoad := context.WithCancel(ctx)
@@ -149,10 +151,10 @@ func (r *runner) pushLoad(ctx context.Context, tb *testbed, specs []clientSpec) 
 
 // cutReconnecting cuts some connections and reloads some clients at random times, whatever the
 // fault.
-func (tb *testbed) cutReconnecting(ctx context.Context) {
+func (tb *bed) cutReconnecting(ctx context.Context) {
 	random := rand.New(rand.NewPCG(tb.seed, 1))
 	tenth := 100 * time.Millisecond
-	for pause(ctx, tenth) {
+	for await.Pause(ctx, tenth) == nil {
 		isDue := func(*testClient) bool { return random.IntN(int(meanReconnectInterval/tenth)) == 0 }
 		tb.eachLink(reconnecting, isDue, cutAny(random))
 		for _, c := range tb.clients {
@@ -164,28 +166,28 @@ func (tb *testbed) cutReconnecting(ctx context.Context) {
 }
 
 // deliveryTimeout is how long to wait for deliveries after the load has ended.
-func (tb *testbed) deliveryTimeout() time.Duration { return tb.times.lease() + 10*time.Second }
+func (tb *bed) deliveryTimeout() time.Duration { return tb.times.lease() + 10*time.Second }
 
 // awaitDeliveries waits until all acknowledged messages and reports of erasures have arrived, or
 // gaps have declared them lost.
-func (tb *testbed) awaitDeliveries(ctx context.Context) {
+func (tb *bed) awaitDeliveries(ctx context.Context) {
 	began := time.Now()
 	for time.Since(began) < tb.deliveryTimeout() {
 		c, _ := tb.journal.count()
 		if e, _ := tb.journal.countErasures(); c.Undeclared == 0 && e.Unreported == 0 {
 			break
 		}
-		if !pause(ctx, 100*time.Millisecond) {
+		if await.Pause(ctx, 100*time.Millisecond) != nil {
 			return
 		}
 	}
 	tb.explainLosses(ctx)
 	tb.logf("drained in %.1f s", time.Since(began).Seconds())
-	pause(ctx, duplicateWait)
+	_ = await.Pause(ctx, duplicateWait)
 }
 
 // row builds the scenario's row.
-func (tb *testbed) row(err error, took time.Duration) row {
+func (tb *bed) row(err error, took time.Duration) row {
 	c, found := tb.journal.count()
 	r := row{
 		Fault: tb.scenario.name, Redis: string(tb.scenario.redis), About: tb.scenario.about, Forgets: tb.scenario.forgets,

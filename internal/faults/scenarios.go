@@ -7,7 +7,7 @@ type scenario struct {
 	name  string
 	about string // what the fault does, in one line
 	redis topology
-	fault func(context.Context, *testbed) error
+	fault func(context.Context, *bed) error
 
 	brokers    int    // zero means three
 	aloof      bool   // the clients connect only to the other brokers, and the victim stores half of the pushes

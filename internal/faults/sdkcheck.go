@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"switchboard/internal/await"
 )
 
 // checkInboxesOfSDK waits until the clients of client/js have acknowledged all messages of their
 // inboxes, and records how many are left.
-func (tb *testbed) checkInboxesOfSDK(ctx context.Context) error {
+func (tb *bed) checkInboxesOfSDK(ctx context.Context) error {
 	if tb.journal.countKind(javaScript).Delivered == 0 {
 		return errors.New("no message was delivered")
 	}
@@ -23,14 +25,14 @@ func (tb *testbed) checkInboxesOfSDK(ctx context.Context) error {
 			tb.journal.update(func() { tb.journal.evidence.add("kept", "%s has not acknowledged all messages", detail) })
 			return nil
 		}
-		if !pause(ctx, 100*time.Millisecond) {
-			return ctx.Err()
+		if err := await.Pause(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
 
 // keptInboxes counts the messages in the inboxes of these clients, and names a client with some.
-func (tb *testbed) keptInboxes(ctx context.Context) (kept int, client string, err error) {
+func (tb *bed) keptInboxes(ctx context.Context) (kept int, client string, err error) {
 	for _, spec := range tb.clientSpecs {
 		if spec.listener != javaScript {
 			continue

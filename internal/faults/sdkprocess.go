@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"switchboard/internal/cond"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // sdkScript runs the clients of client/js. Its path is relative to the root of the repository.
@@ -54,7 +54,7 @@ func checkSDK(root string) error {
 
 // sdkProcess is the Node process with all clients of client/js of a scenario.
 type sdkProcess struct {
-	proc   *proc.Process
+	proc   *testbed.Process
 	exited chan struct{} // closed when the process has ended
 
 	mu    sync.Mutex // guards input
@@ -69,13 +69,13 @@ type sdkProcess struct {
 // startSDK starts the process, without clients.
 func startSDK(script string) (*sdkProcess, error) {
 	cmd := exec.Command("node", script)
-	cmd.Env = processEnv()
+	cmd.Env = testbed.Environ()
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
 	p := &sdkProcess{exited: make(chan struct{}), input: input, clients: map[string]*sdkClient{}}
-	if p.proc, err = proc.Start("node", cmd, p.handleLine); err != nil {
+	if p.proc, err = testbed.Start("node", cmd, p.handleLine); err != nil {
 		return nil, err
 	}
 	go func() {

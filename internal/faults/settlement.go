@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"switchboard/client"
+	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 	"switchboard/internal/wire"
 )
 
@@ -72,26 +74,22 @@ func (j *presenceJournal) isSettled() bool {
 }
 
 // settlePresence lets the marker enter and leave all watched channels until all views are settled.
-func (tb *testbed) settlePresence(ctx context.Context) error {
+func (tb *bed) settlePresence(ctx context.Context) error {
 	if tb.presence.isSettled() {
 		return nil
 	}
-	marker, err := client.New(client.Options{
-		URLs: []string{rawTCP.url(tb.brokers[0].tcp)}, Client: markerName, Token: tokenOf(markerName), BackoffMin: backoffMin, BackoffMax: backoffMax,
+	marker, err := testbed.Connect(ctx, client.Options{
+		URLs: []string{rawTCP.url(tb.brokers[0].TCP)}, Client: markerName, Token: tokenOf(markerName), BackoffMin: backoffMin, BackoffMax: backoffMax,
 	})
 	if err != nil {
 		return err
 	}
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- marker.Run(running) }()
-	err = tb.settleBy(ctx, marker)
-	stop()
-	return errors.Join(err, <-ended)
+	err = tb.settleBy(ctx, marker.Client)
+	return errors.Join(err, marker.Stop())
 }
 
 // settleBy is settlePresence with a marker that is connected. In the end the marker has left.
-func (tb *testbed) settleBy(ctx context.Context, marker *client.Client) error {
+func (tb *bed) settleBy(ctx context.Context, marker *client.Client) error {
 	channels := tb.watchedChannels()
 	for in := true; !in || !tb.presence.isSettled(); in = !in {
 		s := tb.presence.newSettlement(in)
@@ -107,7 +105,7 @@ func (tb *testbed) settleBy(ctx context.Context, marker *client.Client) error {
 				return fmt.Errorf("marker: %w", err)
 			}
 		}
-		if err := retry(ctx, func() error {
+		if err := await.Success(ctx, func() error {
 			if waiting := tb.presence.settle(s); len(waiting) > 0 {
 				return fmt.Errorf("no event about the marker has arrived for %v", waiting)
 			}
@@ -120,7 +118,7 @@ func (tb *testbed) settleBy(ctx context.Context, marker *client.Client) error {
 }
 
 // watchedChannels returns the channels that watchers watch, without those of users.
-func (tb *testbed) watchedChannels() (channels []string) {
+func (tb *bed) watchedChannels() (channels []string) {
 	for _, w := range tb.watchers {
 		for _, channel := range w.channels {
 			if !strings.HasPrefix(channel, userPrefix) {

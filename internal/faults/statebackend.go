@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"switchboard/internal/await"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
@@ -52,7 +53,7 @@ func (b *stateBackend) update(ctx context.Context, u update, key string) {
 			b.refused(call, answer)
 			return
 		}
-		pause(ctx, pushRetryDelay)
+		_ = await.Pause(ctx, pushRetryDelay)
 	}
 }
 
@@ -93,7 +94,7 @@ func parseShownFields(text json.RawMessage) (map[string]*state.Shown, error) {
 // in JSON.
 func (b *stateBackend) post(ctx context.Context, broker string, body map[string]any) (answer updateAnswer, err error) {
 	_, text, err := b.publisher.roundTrip(ctx, broker, "/v1/push", body)
-	if err == nil && json.Unmarshal(text, &answer) != nil {
+	if err == nil && json.Unmarshal([]byte(text), &answer) != nil {
 		err = errNoAnswer
 	}
 	return answer, err

@@ -10,12 +10,14 @@ import (
 	"slices"
 	"time"
 
+	"switchboard/internal/await"
 	"switchboard/internal/state"
+	"switchboard/internal/testbed"
 )
 
 // awaitStates waits until all subscribers hold the fields of the store, and then checks everything
 // that was recorded against the log of the store.
-func (tb *testbed) awaitStates(ctx context.Context, s scale) error {
+func (tb *bed) awaitStates(ctx context.Context, s scale) error {
 	deadline := time.Now().Add(tb.deliveryTimeout())
 	var found stateDifferences
 	for {
@@ -29,8 +31,8 @@ func (tb *testbed) awaitStates(ctx context.Context, s scale) error {
 			}
 			break
 		}
-		if !pause(ctx, 200*time.Millisecond) {
-			return ctx.Err()
+		if err := await.Pause(ctx, 200*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	if err := tb.awaitOwnersEnd(ctx); err != nil {
@@ -50,7 +52,7 @@ func (tb *testbed) awaitStates(ctx context.Context, s scale) error {
 }
 
 // newStateCheck returns the check of this scenario.
-func (tb *testbed) newStateCheck() *stateCheck {
+func (tb *bed) newStateCheck() *stateCheck {
 	c := &stateCheck{journal: tb.state, found: evidence{}, outage: tb.journal.outages().Pauses, victim: tb.victimID, inJS: map[string]bool{}}
 	for _, spec := range tb.clientSpecs {
 		c.inJS[spec.client] = spec.listener == javaScript
@@ -100,7 +102,7 @@ func (t times) awayBound() time.Duration { return t.lease() + t.cleanupBound() }
 func (t times) awaitsGrace() bool { return t.Beat >= fullBeat }
 
 // awaitOwnersEnd waits until the fields of the clients that died with their broker have ended.
-func (tb *testbed) awaitOwnersEnd(ctx context.Context) error {
+func (tb *bed) awaitOwnersEnd(ctx context.Context) error {
 	if !tb.times.awaitsGrace() {
 		return nil
 	}
@@ -115,8 +117,8 @@ func (tb *testbed) awaitOwnersEnd(ctx context.Context) error {
 		if !waiting {
 			return nil
 		}
-		if !pause(ctx, 200*time.Millisecond) {
-			return ctx.Err()
+		if err := await.Pause(ctx, 200*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
@@ -146,13 +148,13 @@ func (c *stateCheck) addDifferences(d stateDifferences) {
 
 // compareStates compares what the subscribers hold with the pages of the brokers, which read the
 // store.
-func (tb *testbed) compareStates(ctx context.Context, s scale) (d stateDifferences, err error) {
+func (tb *bed) compareStates(ctx context.Context, s scale) (d stateDifferences, err error) {
 	if err := tb.sdk.readHeld(ctx); err != nil {
 		return d, err
 	}
 	for i := range s.StateRooms {
 		channel := room(s, i)
-		stored, err := tb.brokers[i%len(tb.brokers)].readState(ctx, channel)
+		stored, err := readState(ctx, tb.brokers[i%len(tb.brokers)], channel)
 		if err != nil {
 			return d, err
 		}
@@ -200,7 +202,7 @@ func describeField(f state.Shown, found bool) string {
 }
 
 // readState reads all fields of a channel over HTTP.
-func (b *instance) readState(ctx context.Context, channel string) (map[string]state.Shown, error) {
+func readState(ctx context.Context, b *testbed.Broker, channel string) (map[string]state.Shown, error) {
 	fields := map[string]state.Shown{}
 	for cursor := ""; ; {
 		var page struct {
@@ -208,7 +210,7 @@ func (b *instance) readState(ctx context.Context, channel string) (map[string]st
 			Cursor string
 		}
 		path := fmt.Sprintf("/v1/channels/%s/state?cursor=%s", channel, url.QueryEscape(cursor))
-		if err := callAPI(ctx, b, http.MethodGet, path, nil, &page); err != nil {
+		if err := b.Call(ctx, http.MethodGet, path, nil, &page); err != nil {
 			return nil, err
 		}
 		shown, err := parseShownFields(page.Fields)
@@ -225,12 +227,12 @@ func (b *instance) readState(ctx context.Context, channel string) (map[string]st
 }
 
 // verifyNoOwners waits until no field has a connected owner, after all clients have left.
-func (tb *testbed) verifyNoOwners(ctx context.Context, s scale) error {
+func (tb *bed) verifyNoOwners(ctx context.Context, s scale) error {
 	deadline := time.Now().Add(tb.times.cleanupBound())
 	for {
 		var owned []string
 		for i := range s.StateRooms {
-			fields, err := tb.brokers[i%len(tb.brokers)].readState(ctx, room(s, i))
+			fields, err := readState(ctx, tb.brokers[i%len(tb.brokers)], room(s, i))
 			if err != nil {
 				return err
 			}
@@ -250,8 +252,8 @@ func (tb *testbed) verifyNoOwners(ctx context.Context, s scale) error {
 			}
 			return nil
 		}
-		if !pause(ctx, 200*time.Millisecond) {
-			return ctx.Err()
+		if err := await.Pause(ctx, 200*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

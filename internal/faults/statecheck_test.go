@@ -77,7 +77,7 @@ func TestCompareFields(t *testing.T) {
 func TestJudgedTimes(t *testing.T) {
 	for _, forgets := range []bool{false, true} {
 		s := newStateTest()
-		tb := &testbed{
+		tb := &bed{
 			scenario: scenario{forgets: forgets}, times: times{fullBeat}, journal: newJournal(), state: s.stateJournal,
 		}
 		unknown := stateRefusal{code: wire.Conflict, fields: shown("doc/0", &state.Shown{ID: 7, Value: []byte("1")})}
@@ -115,7 +115,7 @@ func TestStateFaultMakesTheRowRed(t *testing.T) {
 	s := newStateTest()
 	s.unseen = true
 	s.set("x", "1")
-	tb := &testbed{journal: newJournal(), presence: newPresenceJournal(), state: s.stateJournal}
+	tb := &bed{journal: newJournal(), presence: newPresenceJournal(), state: s.stateJournal}
 	tb.states = tb.newStateCheck()
 	tb.states.checkChannel("room", s.log)
 	r := tb.row(nil, time.Second)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/client"
+	"switchboard/internal/await"
 	"switchboard/internal/wire"
 )
 
@@ -36,7 +37,7 @@ type stateWriter struct {
 // run makes updates, rate times a second, until stop is done. Calls end with ctx.
 func (w *stateWriter) run(ctx, stop context.Context, rate float64) {
 	every := float64(time.Second) / rate
-	for pause(stop, time.Duration(every*(0.5+w.random.Float64()))) {
+	for await.Pause(stop, time.Duration(every*(0.5+w.random.Float64()))) == nil {
 		w.update(ctx, w.next())
 	}
 }
@@ -82,7 +83,7 @@ func (w *stateWriter) next() update {
 }
 
 // runState changes the states until stop is done, and returns when all calls have ended.
-func (tb *testbed) runState(ctx, stop context.Context, p *publisher, s scale) {
+func (tb *bed) runState(ctx, stop context.Context, p *publisher, s scale) {
 	var all sync.WaitGroup
 	writers := map[string]int{} // by channel
 	for i, c := range tb.clients {
@@ -116,14 +117,14 @@ func (tb *testbed) runState(ctx, stop context.Context, p *publisher, s scale) {
 	all.Wait()
 }
 
-func (tb *testbed) newWriter(name, channel string, n uint64) *stateWriter {
+func (tb *bed) newWriter(name, channel string, n uint64) *stateWriter {
 	return &stateWriter{name: name, channel: channel, beat: tb.times.Beat, random: rand.New(rand.NewPCG(tb.seed, 1<<32+n))}
 }
 
 // runLeases sets a lease from time to time. Nothing else changes the channel when it ends, so that
 // only a server that sweeps the state can publish the end.
 func (w *stateWriter) runLeases(ctx, stop context.Context) {
-	for pause(stop, w.beat*3/2) {
+	for await.Pause(stop, w.beat*3/2) == nil {
 		field := fmt.Sprint(leaseGroup, w.n)
 		w.update(ctx, update{channel: w.channel, set: map[string]string{field: "1"}, ttl: w.beat})
 	}
@@ -136,7 +137,7 @@ func (c *testClient) update(ctx context.Context, u update, key string) {
 	call := updateCall{update: u, by: c.clientSpec.client, durable: c.durable, firstTry: time.Now()}
 	call.began = call.firstTry
 	done, err := c.conn.Update(ctx, u.channel, u.clauses(key, c.durable)...)
-	for errors.Is(err, client.ErrNotReplicated) && pause(ctx, pushRetryDelay) { // it is accepted when a replica has it
+	for errors.Is(err, client.ErrNotReplicated) && await.Pause(ctx, pushRetryDelay) == nil { // it is accepted when a replica has it
 		call.began = time.Now()
 		done, err = c.conn.Update(ctx, u.channel, u.clauses(key, c.durable)...)
 	}
@@ -165,19 +166,19 @@ func (c *testClient) keepOwnField(ctx, stop context.Context, beat time.Duration,
 			u := update{channel: c.state, set: map[string]string{field: fmt.Sprint(n)}, own: !found}
 			c.update(ctx, u, fmt.Sprintf("%s.own.%d", c.clientSpec.client, n))
 		}
-		if !pause(stop, beat) {
+		if await.Pause(stop, beat) != nil {
 			return
 		}
 	}
 }
 
 // keepSeatLimit limits the group of seats, and limits it again after Redis has lost the limit.
-func (tb *testbed) keepSeatLimit(ctx, stop context.Context, p *publisher, channel string) {
+func (tb *bed) keepSeatLimit(ctx, stop context.Context, p *publisher, channel string) {
 	b := &stateBackend{publisher: p, journal: tb.state, known: map[string]int64{}}
 	limit := update{channel: channel, set: map[string]string{seatLimitField: fmt.Sprint(seatLimit)}, ifID: map[string]int64{seatLimitField: 0}}
 	for n := 0; ; n++ {
 		b.update(ctx, limit, fmt.Sprintf("limit.%d", n))
-		if !pause(stop, tb.times.Beat) {
+		if await.Pause(stop, tb.times.Beat) != nil {
 			return
 		}
 	}

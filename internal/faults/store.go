@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 	"switchboard/internal/redisurl"
 )
@@ -114,7 +114,7 @@ func (s *store) failoverPair(ctx context.Context, index int) (p failoverPair, er
 // lets the new master replicate again: if the machine stalls for a second, the Sentinels fail over
 // once more.
 func (s *store) awaitFailover(ctx context.Context, p failoverPair) error {
-	if err := retry(ctx, func() error { return isMaster(ctx, p.replica) }); err != nil {
+	if err := await.Success(ctx, func() error { return isMaster(ctx, p.replica) }); err != nil {
 		return err
 	}
 	if err := p.replica.Attach(ctx); err != nil {
@@ -132,14 +132,4 @@ func isMaster(ctx context.Context, s *redistest.Server) error {
 		err = fmt.Errorf("%s is not a master yet", s.Addr)
 	}
 	return err
-}
-
-// retry calls do until it succeeds or ctx is done.
-func retry(ctx context.Context, do func() error) error {
-	for {
-		err := do()
-		if err == nil || !pause(ctx, 50*time.Millisecond) {
-			return err
-		}
-	}
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"switchboard/client"
+	"switchboard/internal/await"
 	"switchboard/internal/state"
+	"switchboard/internal/testbed"
 )
 
 const (
@@ -44,7 +46,7 @@ type testClient struct {
 
 // newTestClient returns a client that may connect to all brokers. Client i tries broker i first; a
 // client of client/js, which runs in the process, tries a random one.
-func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance, sdk *sdkProcess) (*testClient, error) {
+func newTestClient(spec clientSpec, i int, j *journal, brokers []*testbed.Broker, sdk *sdkProcess) (*testClient, error) {
 	c := &testClient{clientSpec: spec, journal: j, ended: make(chan struct{})}
 	var addrs []string
 	for k := range brokers {
@@ -77,11 +79,11 @@ func newTestClient(spec clientSpec, i int, j *journal, brokers []*instance, sdk 
 	return c, err
 }
 
-func (l listener) address(b *instance) string {
+func (l listener) address(b *testbed.Broker) string {
 	if l == wsHTTP || l == sse || l == javaScript {
-		return b.http
+		return b.HTTP
 	}
-	return b.tcp
+	return b.TCP
 }
 
 func (l listener) url(addr string) string {
@@ -124,7 +126,7 @@ func (c *testClient) subscribe(ctx context.Context) error {
 		return nil
 	}
 	for _, channel := range c.channels {
-		if err := retry(ctx, func() error {
+		if err := await.Success(ctx, func() error {
 			_, err := c.conn.Subscribe(ctx, channel, client.SubscribeOptions{State: channel == c.state})
 			return err
 		}); err != nil {
@@ -158,7 +160,7 @@ func (c *testClient) onMessage(m client.Message) {
 	}
 	c.journal.message(c.clientSpec.client, m.Channel, m.ID, item{p.Stream, p.N}, at)
 	if c.received++; c.role == slow && c.received%slowCallbackEvery == 0 {
-		pause(context.Background(), slowCallbackTime)
+		_ = await.Pause(context.Background(), slowCallbackTime)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 	"switchboard/internal/wire"
 )
 
@@ -30,7 +32,7 @@ var errNotConnected = errors.New("the watcher is not connected")
 // one.
 type watcher struct {
 	name     string // of the client and of the user
-	broker   *instance
+	broker   *testbed.Broker
 	channels []string // watched channels, among them user channels
 	journal  *presenceJournal
 
@@ -43,7 +45,7 @@ type watcher struct {
 	waiting map[int64]func(ev wire.Event, err error) // by ref; called by the reader
 }
 
-func newWatcher(name string, broker *instance, channels []string, journal *presenceJournal) *watcher {
+func newWatcher(name string, broker *testbed.Broker, channels []string, journal *presenceJournal) *watcher {
 	return &watcher{name: name, broker: broker, channels: channels, journal: journal, ended: make(chan struct{})}
 }
 
@@ -57,7 +59,7 @@ func (w *watcher) start(ctx context.Context) {
 		defer close(w.ended)
 		for {
 			_ = w.connectOnce(ctx)
-			if !pause(ctx, watcherReconnectDelay) {
+			if await.Pause(ctx, watcherReconnectDelay) != nil {
 				return
 			}
 		}
@@ -71,7 +73,7 @@ func (w *watcher) stop() {
 
 // connectOnce connects, subscribes, and returns when the connection has ended.
 func (w *watcher) connectOnce(ctx context.Context) error {
-	conn, err := (&net.Dialer{Timeout: watcherCallTimeout}).DialContext(ctx, "tcp", w.broker.tcp)
+	conn, err := (&net.Dialer{Timeout: watcherCallTimeout}).DialContext(ctx, "tcp", w.broker.TCP)
 	if err != nil {
 		return err
 	}
@@ -198,7 +200,7 @@ func (w *watcher) call(ctx context.Context, req wire.Request, onAnswer func(wire
 	if !waiting { // the reader is handling the answer
 		return <-done
 	}
-	return fmt.Errorf("%s of %q at %s: %w", req.Type, req.Channel, w.broker.name, ctx.Err())
+	return fmt.Errorf("%s of %q at %s: %w", req.Type, req.Channel, w.broker.Name, ctx.Err())
 }
 
 func (w *watcher) send(conn net.Conn, req wire.Request) error {
@@ -253,7 +255,7 @@ func (w *watcher) handleAnswer(ev wire.Event) {
 	w.mu.Unlock()
 	var err error
 	if ev.Type == wire.TypeError {
-		err = fmt.Errorf("%s: %s: %s", w.broker.name, ev.Code, ev.Message)
+		err = fmt.Errorf("%s: %s: %s", w.broker.Name, ev.Code, ev.Message)
 	}
 	if answer != nil {
 		answer(ev, err)

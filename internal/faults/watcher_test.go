@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 	"switchboard/internal/wire"
 )
 
@@ -27,7 +28,7 @@ func newScriptedBroker(t *testing.T) *scriptedBroker {
 	}
 	t.Cleanup(func() { listener.Close() })
 	b := &scriptedBroker{t: t, listener: listener}
-	b.watcher = newWatcher("w", &instance{name: "b0", tcp: listener.Addr().String()}, []string{"room"}, newPresenceJournal())
+	b.watcher = newWatcher("w", &testbed.Broker{Program: testbed.Program{Name: "b0"}, TCP: listener.Addr().String()}, []string{"room"}, newPresenceJournal())
 	b.watcher.start(t.Context())
 	t.Cleanup(b.watcher.stop)
 	return b

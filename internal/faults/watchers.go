@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 )
 
 // sharedChannel has all clients as members. At full scale they are so many that brokers batch the
@@ -18,7 +21,7 @@ const watchedUsers = 10
 
 // startWatchers starts a watcher at each broker, before any client connects. Each watches all
 // channels and some users.
-func (tb *testbed) startWatchers(ctx context.Context, scale scale) error {
+func (tb *bed) startWatchers(ctx context.Context, scale scale) error {
 	channels := []string{sharedChannel, ghostChannel, userPrefix + ghostUser}
 	for i := range scale.Rooms {
 		channels = append(channels, room(scale, i))
@@ -31,12 +34,12 @@ func (tb *testbed) startWatchers(ctx context.Context, scale scale) error {
 
 // addWatchers starts a watcher at each of the brokers. It starts one at a time and waits until all
 // know it, so that no watcher receives a join of a member that it has already read.
-func (tb *testbed) addWatchers(ctx context.Context, brokers []*instance, channels []string) error {
+func (tb *bed) addWatchers(ctx context.Context, brokers []*testbed.Broker, channels []string) error {
 	if err := tb.awaitServersKnown(ctx, brokers); err != nil {
 		return err
 	}
 	for _, b := range brokers {
-		w := newWatcher("watcher-"+b.name, b, channels, tb.presence)
+		w := newWatcher("watcher-"+b.Name, b, channels, tb.presence)
 		tb.watchers = append(tb.watchers, w)
 		w.start(ctx)
 		if err := tb.awaitBaseline(ctx, tb.expected(nil)); err != nil {
@@ -48,16 +51,16 @@ func (tb *testbed) addWatchers(ctx context.Context, brokers []*instance, channel
 
 // awaitServersKnown waits until each of the brokers knows all other brokers. A broker learns of
 // another at its beats, and reports no members of a server that it does not know.
-func (tb *testbed) awaitServersKnown(ctx context.Context, brokers []*instance) error {
+func (tb *bed) awaitServersKnown(ctx context.Context, brokers []*testbed.Broker) error {
 	for _, b := range brokers {
-		if err := retry(ctx, func() error {
+		if err := await.Success(ctx, func() error {
 			var answer struct{ Servers []struct{ Server string } }
-			if err := callAPI(ctx, b, http.MethodGet, "/v1/servers", nil, &answer); err != nil {
+			if err := b.Call(ctx, http.MethodGet, "/v1/servers", nil, &answer); err != nil {
 				return err
 			}
 			for _, other := range tb.brokers {
-				if !slices.ContainsFunc(answer.Servers, func(a struct{ Server string }) bool { return a.Server == other.id }) {
-					return fmt.Errorf("%s does not know of %s", b.name, other.id)
+				if !slices.ContainsFunc(answer.Servers, func(a struct{ Server string }) bool { return a.Server == other.ID }) {
+					return fmt.Errorf("%s does not know of %s", b.Name, other.ID)
 				}
 			}
 			return nil
@@ -70,7 +73,7 @@ func (tb *testbed) awaitServersKnown(ctx context.Context, brokers []*instance) e
 
 // awaitBaseline waits until all brokers and watchers agree with the expected presence. From then on
 // no event may repeat what is known.
-func (tb *testbed) awaitBaseline(ctx context.Context, want expectedPresence) error {
+func (tb *bed) awaitBaseline(ctx context.Context, want expectedPresence) error {
 	var wrong error // the last difference: a later check may end earlier
 	for {
 		found, err := tb.checkPresence(ctx, tb.watchers, want)
@@ -80,14 +83,14 @@ func (tb *testbed) awaitBaseline(ctx context.Context, want expectedPresence) err
 			}
 			wrong = fmt.Errorf("presence is wrong before the fault: %q", found.details)
 		}
-		if !pause(ctx, presencePoll) {
+		if await.Pause(ctx, presencePoll) != nil {
 			return errors.Join(wrong, err)
 		}
 	}
 }
 
 // expected returns the presence when these clients and all watchers are connected.
-func (tb *testbed) expected(specs []clientSpec) expectedPresence {
+func (tb *bed) expected(specs []clientSpec) expectedPresence {
 	e := expectedPresence{members: map[string][]string{}, devices: map[string]int{ghostUser: 0}, offlineMayLag: len(specs) == 0}
 	for _, spec := range tb.clientSpecs {
 		e.devices[spec.user] = 0
@@ -111,7 +114,7 @@ func (tb *testbed) expected(specs []clientSpec) expectedPresence {
 }
 
 // checkGhostsLeft checks that watchers and brokers other than the victim's report no ghosts.
-func (tb *testbed) checkGhostsLeft(ctx context.Context) (c presenceCheck, err error) {
+func (tb *bed) checkGhostsLeft(ctx context.Context) (c presenceCheck, err error) {
 	var others []*watcher
 	var want []string
 	for _, w := range tb.watchers {
@@ -128,7 +131,7 @@ func (tb *testbed) checkGhostsLeft(ctx context.Context) (c presenceCheck, err er
 }
 
 // verifyPresence waits until presence consists of exactly these clients and the watchers.
-func (tb *testbed) verifyPresence(ctx context.Context, when string, specs []clientSpec) error {
+func (tb *bed) verifyPresence(ctx context.Context, when string, specs []clientSpec) error {
 	want := tb.expected(specs)
 	return tb.awaitPresence(ctx, when, tb.times.presenceBound(), func(ctx context.Context) (presenceCheck, error) {
 		return tb.checkPresence(ctx, tb.watchers, want)
@@ -136,7 +139,7 @@ func (tb *testbed) verifyPresence(ctx context.Context, when string, specs []clie
 }
 
 // stopWatchers disconnects the watchers.
-func (tb *testbed) stopWatchers() {
+func (tb *bed) stopWatchers() {
 	for _, w := range tb.watchers {
 		w.stop()
 	}

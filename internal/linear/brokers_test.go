@@ -3,17 +3,14 @@
 package linear
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 
 	"switchboard/internal/freeport"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 var brokerSeeds = flag.Uint64("brokerseeds", 8, "how many histories to check over three brokers")
@@ -27,53 +24,30 @@ var brokerSettings = []string{
 	"SWITCHBOARD_TIMES_BEAT=400ms",
 }
 
-// broker is a broker process. It keeps its address when it starts again.
-type broker struct {
-	program, redis, prefix string
-	name, addr             string
-	process                *proc.Process
-}
-
-func (b *broker) start(ctx context.Context) error {
-	cmd := exec.Command(b.program, "--name", b.name, "--redis", b.redis, "--prefix", b.prefix,
-		"--http", b.addr, "--tcp", "off", "--log-format", "json")
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, brokerSettings...) // not our settings
-	var err error
-	if b.process, err = proc.Start(b.name, cmd, nil); err != nil {
-		return err
-	}
-	if _, err := b.process.Logged(ctx, "joined", "server"); err != nil {
-		return fmt.Errorf("%w\n%s", err, b.process.Tail(10))
-	}
-	return nil
-}
-
-// startBrokers starts three brokers.
-func startBrokers(t *testing.T, program, prefix string) (brokers []*broker) {
+// startBrokers starts three brokers, which keep their addresses when they start again.
+func startBrokers(t *testing.T, program, prefix string) (brokers []*testbed.Broker) {
 	t.Helper()
 	for i := range 3 {
-		addr, err := freeport.Address()
-		if err != nil {
+		b := &testbed.Broker{TCP: "off", Program: testbed.Program{
+			Name: fmt.Sprint("b", i), Path: program, Args: []string{"--redis", server.URL(), "--prefix", prefix}, Env: brokerSettings,
+		}}
+		var err error
+		if b.HTTP, err = freeport.Address(); err != nil {
 			t.Fatal(err)
 		}
-		b := &broker{program: program, redis: server.URL(), prefix: prefix, name: fmt.Sprint("b", i), addr: addr}
-		if err := b.start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { b.process.Kill() })
-		brokers = append(brokers, b)
+		brokers = append(brokers, testbed.RunBroker(t, b))
 	}
 	return brokers
 }
 
 // openDevices returns nine clients: two devices of each of three users, and three backends. The
 // first devices own fields. Each client begins at another broker.
-func openDevices(t *testing.T, brokers []*broker) (stores []store) {
+func openDevices(t *testing.T, brokers []*testbed.Broker) (stores []store) {
 	t.Helper()
 	for i, user := range []string{"amy", "bob", "cat", "amy", "bob", "cat", "", "", ""} {
 		var addrs []string
 		for k := range brokers {
-			addrs = append(addrs, brokers[(i+i/3+k)%len(brokers)].addr)
+			addrs = append(addrs, brokers[(i+i/3+k)%len(brokers)].HTTP)
 		}
 		if user == "" {
 			s := newHTTPStore(addrs)
@@ -85,7 +59,7 @@ func openDevices(t *testing.T, brokers []*broker) (stores []store) {
 		if err := s.connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { s.disconnect() })
+		t.Cleanup(func() { _ = s.conn.Stop() })
 		stores = append(stores, s)
 	}
 	return stores
@@ -95,7 +69,7 @@ func openDevices(t *testing.T, brokers []*broker) (stores []store) {
 // over sockets. One broker is killed in the middle, and starts again later.
 func TestBrokers(t *testing.T) {
 	dir := t.TempDir()
-	if err := proc.GoBuild(t.Context(), "-o", dir+string(filepath.Separator), "switchboard/cmd/broker"); err != nil {
+	if err := testbed.Build(t.Context(), "-o", dir+string(filepath.Separator), "switchboard/cmd/broker"); err != nil {
 		t.Fatal(err)
 	}
 	outcomes := map[string]int{}
@@ -127,9 +101,9 @@ func overBrokers(t *testing.T, program string, seed uint64, outcomes map[string]
 		defer ended.Store(true)
 		victim := brokers[seed%3]
 		<-h.after(300)
-		victim.process.Kill()
+		victim.Kill()
 		<-h.after(200)
-		restarted <- victim.start(t.Context())
+		restarted <- victim.Start(t.Context())
 		<-h.after(300)
 	}()
 	w.run(t.Context(), h, stores...)

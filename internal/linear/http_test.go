@@ -1,7 +1,6 @@
 package linear
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"slices"
 
 	"switchboard/internal/state"
+	"switchboard/internal/testbed"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -59,18 +59,10 @@ func (s *httpStore) reconnect(context.Context) error {
 
 // call makes a call. After a failure, later calls go to the next broker.
 func (s *httpStore) call(ctx context.Context, method, path string, body any) (answer httpAnswer, err error) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return answer, err
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+s.brokers[s.at%len(s.brokers)]+path, bytes.NewReader(text))
-	if err != nil {
-		return answer, err
-	}
-	resp, err := s.client.Do(req)
+	api := testbed.API{HTTP: s.brokers[s.at%len(s.brokers)], Client: s.client}
+	_, text, err := api.Do(ctx, method, path, body)
 	if err == nil {
-		defer resp.Body.Close()
-		err = json.NewDecoder(resp.Body).Decode(&answer)
+		err = json.Unmarshal([]byte(text), &answer)
 	}
 	if err != nil {
 		s.at++

@@ -10,6 +10,7 @@ import (
 
 	wsclient "switchboard/client"
 	"switchboard/internal/state"
+	"switchboard/internal/testbed"
 	"switchboard/queue"
 )
 
@@ -18,8 +19,7 @@ type socketStore struct {
 	device
 	brokers []string // host:port
 
-	conn *wsclient.Client
-	stop func() error // ends conn
+	conn *testbed.Client
 }
 
 // connect connects and subscribes with the state.
@@ -29,27 +29,17 @@ func (s *socketStore) connect(ctx context.Context) error {
 	for _, addr := range s.brokers {
 		o.URLs = append(o.URLs, "ws://"+addr+"/ws")
 	}
-	conn, err := wsclient.New(o)
+	conn, err := testbed.Connect(ctx, o)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- conn.Run(ctx) }()
-	s.conn, s.stop = conn, func() error { cancel(); return <-ended }
+	s.conn = conn
 	_, err = conn.Subscribe(ctx, channel, wsclient.SubscribeOptions{State: true})
 	return err
 }
 
-// disconnect ends the connection.
-func (s *socketStore) disconnect() error {
-	stop := s.stop
-	s.stop = func() error { return nil }
-	return stop()
-}
-
 func (s *socketStore) reconnect(ctx context.Context) error {
-	if err := s.disconnect(); err != nil {
+	if err := s.conn.Stop(); err != nil {
 		return err
 	}
 	return s.connect(ctx)

@@ -22,6 +22,7 @@ import (
 	"switchboard/broker"
 	"switchboard/broker/auth"
 	"switchboard/broker/namespace"
+	"switchboard/internal/testbed"
 	"switchboard/internal/textconn"
 	"switchboard/kit/kittest"
 )
@@ -124,9 +125,9 @@ func flakyProxy(t *testing.T, target string) (proxy string, calls *atomic.Int64)
 // TestPush: a program pushes once although the first answer is lost and the second call is refused.
 // A push with a wrong key is made once, and fails.
 func TestPush(t *testing.T) {
-	target := "http://" + startBroker(t).HTTP
+	target := startBroker(t).HTTP
 	eachLanguage(t, func(t *testing.T, l language) {
-		proxy, calls := flakyProxy(t, target)
+		proxy, calls := flakyProxy(t, "http://"+target)
 		channel, data := "chat:"+l.name, `{"text":"ü \"quoted\"","list":[],"map":{},"n":1.5}`
 		push := func(key string) (string, error) {
 			out, err := program(t, l.run, l.push, []string{"channel", channel, data}, "SWITCHBOARD_URL="+proxy, "SWITCHBOARD_KEY="+key).CombinedOutput()
@@ -150,20 +151,10 @@ func TestPush(t *testing.T) {
 // history returns the data of the messages of a channel.
 func history(t *testing.T, target, channel string) (data []string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target+"/v1/channels/"+channel+"/history", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+apiKey)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
 	var answer struct {
 		Messages []struct{ Data json.RawMessage }
 	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+	if err := (testbed.API{HTTP: target, Key: apiKey}).Call(t.Context(), http.MethodGet, "/v1/channels/"+channel+"/history", nil, &answer); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range answer.Messages {

@@ -18,7 +18,7 @@ import (
 
 	"switchboard/internal/await"
 	"switchboard/internal/freeport"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 	"switchboard/webhook"
 )
 
@@ -81,11 +81,7 @@ func startWebhook(ctx context.Context, t *testing.T, l language) (address string
 	}
 	cmd := program(t, run, l.webhook, nil, "PORT="+port, "SWITCHBOARD_WEBHOOKS_SECRETS=another secret of webhooks,"+webhookSecret, "TMPDIR="+t.TempDir())
 	lines := make(chan string, 100)
-	p, err := proc.Start(l.name, cmd, func(line []byte) { lines <- string(line) + "\n" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Kill)
+	p := testbed.Run(t, l.name, cmd, func(line []byte) { lines <- string(line) + "\n" })
 	await.NoError(ctx, t, "the program listens", func() error {
 		dialer := newDialer()
 		conn, err := dialer.DialContext(ctx, "tcp", address)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // TestRedisConfig starts a Redis with each configuration.
@@ -19,16 +19,12 @@ func TestRedisConfig(t *testing.T) {
 		cmd := exec.Command("redis-server", "-", "--port", "0", "--unixsocket", "redis.sock", "--appenddirname", "log")
 		cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(b.code)
 		var log []string
-		p, err := proc.Start("redis-server", cmd, func(line []byte) {
+		p := testbed.Run(t, "redis-server", cmd, func(line []byte) {
 			log = append(log, string(line))
 			if strings.Contains(string(line), "ready to accept connections at") {
 				close(ready)
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(p.Kill)
 		ended := make(chan struct{})
 		go func() {
 			_, _ = p.Wait(ctx)

@@ -3,7 +3,6 @@ package snippets
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +13,7 @@ import (
 
 	"switchboard"
 	"switchboard/configs"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 )
 
 // patience is how long a test waits for what must happen.
@@ -33,17 +32,7 @@ func run(m *testing.M) int {
 	if programs != "" {
 		return m.Run()
 	}
-	dir, err := os.MkdirTemp("", "switchboard-snippets-")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		programs = dir
-		err = proc.GoBuild(context.Background(), "-o", dir+string(filepath.Separator), "switchboard/cmd/broker", "switchboard/cmd/janitor", "switchboard/cmd/switchboard")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	return testbed.Main(&programs, m.Run, "switchboard/cmd/broker", "switchboard/cmd/janitor", "switchboard/cmd/switchboard")
 }
 
 // TestVersions checks that all programs print the version of the file VERSION.

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"switchboard/internal/await"
-	"switchboard/internal/proc"
+	"switchboard/internal/testbed"
 	"switchboard/internal/textconn"
 )
 
@@ -45,7 +45,7 @@ func TestWire(t *testing.T) {
 type exchange struct {
 	t         *testing.T
 	shape     shape
-	broker    *proc.Process
+	broker    *testbed.Process
 	http, tcp string // addresses of the broker
 	clients   map[string]textconn.Conn
 	calls     map[string]chan received   // of those that wait for an answer, by caller

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"switchboard/internal/await"
-	"switchboard/internal/proc"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 	"switchboard/internal/textconn"
 )
 
@@ -91,11 +91,7 @@ func (e *exchange) janitorConfig(broker string) string {
 	return file
 }
 
-func (e *exchange) start(program string, args ...string) *proc.Process {
-	p, err := proc.Start(program, exec.Command(filepath.Join(programs, program), args...), nil)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	e.t.Cleanup(p.Kill)
-	return p
+func (e *exchange) start(program string, args ...string) *testbed.Process {
+	e.t.Helper()
+	return testbed.Run(e.t, program, exec.Command(filepath.Join(programs, program), args...), nil)
 }

@@ -12,8 +12,8 @@ import (
 	"switchboard/broker"
 	"switchboard/broker/extension"
 	"switchboard/internal/await"
-	"switchboard/internal/proc"
 	"switchboard/internal/redisurl"
+	"switchboard/internal/testbed"
 	"switchboard/janitor"
 	"switchboard/kit/index"
 	"switchboard/kit/kittest"
@@ -99,7 +99,7 @@ func testKilledBroker(w *world, url, step string) {
 	address := make(chan string, 1)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), redisVariable+"="+url, prefixVariable+"="+w.store.Prefix, stepVariable+"="+step)
-	p, err := proc.Start("broker", cmd, func(line []byte) { address <- string(line) })
+	p, err := testbed.Start("broker", cmd, func(line []byte) { address <- string(line) })
 	w.must(err)
 	w.Cleanup(p.Kill)
 

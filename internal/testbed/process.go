@@ -1,5 +1,4 @@
-// Package proc builds and runs programs for tests and benchmarks, and reads their logs.
-package proc
+package testbed
 
 import (
 	"bufio"
@@ -22,6 +21,7 @@ type Process struct {
 
 	cond  cond.Cond // guards the fields below
 	lines []line    // the log
+	next  int       // number of lines that Next has read
 	ended bool
 }
 
@@ -119,6 +119,25 @@ func (p *Process) Logged(ctx context.Context, message, field string) (string, er
 	return value, nil
 }
 
+// Next reads further log lines until a message begins with prefix. It returns the fields of that
+// line.
+func (p *Process) Next(ctx context.Context, prefix string) (map[string]any, error) {
+	var found map[string]any
+	err := p.cond.Await(ctx, func() bool {
+		for ; found == nil && p.next < len(p.lines); p.next++ {
+			fields := p.lines[p.next].fields
+			if message, _ := fields["message"].(string); fields != nil && strings.HasPrefix(message, prefix) {
+				found = fields
+			}
+		}
+		return found != nil || p.ended
+	})
+	if found == nil {
+		return nil, fmt.Errorf("%s did not log %q (%v)", p.Name, prefix, err)
+	}
+	return found, nil
+}
+
 // PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
@@ -133,7 +152,7 @@ func (p *Process) Signal(sig syscall.Signal) error {
 // Wait waits until the process ends and returns its exit code, or -1 if a signal ended it.
 func (p *Process) Wait(ctx context.Context) (code int, err error) {
 	if err := p.cond.Await(ctx, func() bool { return p.ended }); err != nil {
-		return 0, fmt.Errorf("%s did not end: %w", p.Name, err)
+		return 0, fmt.Errorf("%s did not end: %w\n%s", p.Name, err, p.Tail(10))
 	}
 	return p.cmd.ProcessState.ExitCode(), nil
 }

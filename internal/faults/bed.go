@@ -5,14 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"path/filepath"
 	"time"
+
+	"switchboard/internal/await"
+	"switchboard/internal/freeport"
+	"switchboard/internal/testbed"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// testbed holds the processes and clients of one scenario.
-type testbed struct {
+// bed holds the processes and clients of one scenario.
+type bed struct {
 	scenario scenario
 	times    times
 	dir      string
@@ -20,15 +25,15 @@ type testbed struct {
 	seed     uint64
 
 	store       *store
-	redisLink   *serverLink   // between the victim and Redis; nil for most scenarios
-	peerLinks   []*serverLink // in front of each broker's listener for the others
-	brokers     []*instance
-	janitor     *janitor
+	redisLink   *testbed.Link   // between the victim and Redis; nil for most scenarios
+	peerLinks   []*testbed.Link // in front of each broker's listener for the others
+	brokers     []*testbed.Broker
+	janitor     *testbed.Program
 	clientSpecs []clientSpec
 	sdk         *sdkProcess // runs the clients of client/js
 	keptInJS    int         // messages that these have handled and Redis holds
 	clients     []*testClient
-	ghosts      []*ghost
+	ghosts      []*testbed.Client // of the victim; they disappear with it and never come back
 	watchers    []*watcher
 	journal     *journal
 	presence    *presenceJournal
@@ -40,10 +45,10 @@ type testbed struct {
 }
 
 // victim returns the broker that the fault hits. The seed chooses it.
-func (tb *testbed) victim() *instance { return tb.brokers[tb.seed%uint64(len(tb.brokers))] }
+func (tb *bed) victim() *testbed.Broker { return tb.brokers[tb.seed%uint64(len(tb.brokers))] }
 
 // survivors returns the brokers other than the victim.
-func (tb *testbed) survivors() (rest []*instance) {
+func (tb *bed) survivors() (rest []*testbed.Broker) {
 	for _, b := range tb.brokers {
 		if b != tb.victim() {
 			rest = append(rest, b)
@@ -53,7 +58,7 @@ func (tb *testbed) survivors() (rest []*instance) {
 }
 
 // clientBrokers returns the brokers to which the clients connect.
-func (tb *testbed) clientBrokers() []*instance {
+func (tb *bed) clientBrokers() []*testbed.Broker {
 	if tb.scenario.aloof {
 		return tb.survivors()
 	}
@@ -61,76 +66,70 @@ func (tb *testbed) clientBrokers() []*instance {
 }
 
 // pushBrokers returns the addresses of the brokers to which the backend pushes, in turn.
-func (tb *testbed) pushBrokers() (addrs []string) {
+func (tb *bed) pushBrokers() (addrs []string) {
 	for _, b := range tb.clientBrokers() {
-		addrs = append(addrs, b.http)
+		addrs = append(addrs, b.HTTP)
 		if tb.scenario.aloof {
-			addrs = append(addrs, tb.victim().http)
+			addrs = append(addrs, tb.victim().HTTP)
 		}
 	}
 	return addrs
 }
 
 // recordFault records the time of the fault. Call it just before the fault.
-func (tb *testbed) recordFault() {
+func (tb *bed) recordFault() {
 	now := time.Now()
 	tb.journal.faultStarts(now)
-	if tb.victimID = tb.victim().id; tb.scenario.ghosts {
+	if tb.victimID = tb.victim().ID; tb.scenario.ghosts {
 		tb.state.ownersDie(now)
 	}
 	tb.logf("fault")
 }
 
 // awaitBeats waits for n beats.
-func (tb *testbed) awaitBeats(ctx context.Context, n float64) error {
-	if !pause(ctx, time.Duration(n*float64(tb.times.Beat))) {
-		return ctx.Err()
+func (tb *bed) awaitBeats(ctx context.Context, n float64) error {
+	if err := await.Pause(ctx, time.Duration(n*float64(tb.times.Beat))); err != nil {
+		return err
 	}
 	return nil
 }
 
 // start starts Redis, the brokers and the janitor.
-func (tb *testbed) start(ctx context.Context, programs programs) error {
+func (tb *bed) start(ctx context.Context, programs programs) error {
 	var err error
 	if tb.store, err = launchStore(tb.scenario.redis, tb.dir); err != nil {
 		return err
 	}
 	n := max(tb.scenario.brokers, 3)
-	addrs, err := freeAddrs(3 * n)
-	if err != nil {
-		return err
+	env := []string{
+		"SWITCHBOARD_TIMES_BEAT=" + tb.times.Beat.String(), "SWITCHBOARD_NAMESPACES=" + namespaces, "SWITCHBOARD_AUTH_HS256_SECRET=" + tokenSecret,
 	}
-	env := processEnv(
-		"SWITCHBOARD_TIMES_BEAT="+tb.times.Beat.String(), "SWITCHBOARD_NAMESPACES="+namespaces, "SWITCHBOARD_AUTH_HS256_SECRET="+tokenSecret,
-	)
 	if tb.scenario.hints != "" {
 		env = append(env, "SWITCHBOARD_FAULTS_HINTS="+tb.scenario.hints)
 	}
 	for i := range n {
-		tb.brokers = append(tb.brokers, &instance{
-			name: fmt.Sprintf("b%d", i), http: addrs[3*i], tcp: addrs[3*i+1],
-			redis: tb.store.url, program: programs.broker, environ: env, drainTime: tb.times.drainTime(),
-		})
-		if tb.scenario.peerLinks {
-			if err := tb.linkPeers(tb.brokers[i], addrs[3*i+2]); err != nil {
-				return err
-			}
-		}
-	}
-	if tb.scenario.redisLink {
-		if tb.redisLink, err = newServerLink("redis", tb.store.server.Addr); err != nil {
+		b, err := tb.newBroker(fmt.Sprintf("b%d", i), programs.broker, env)
+		if err != nil {
 			return err
 		}
-		tb.victim().redis = "redis://" + tb.redisLink.addr()
+		tb.brokers = append(tb.brokers, b)
+	}
+	if tb.scenario.redisLink {
+		if tb.redisLink, err = testbed.NewLink("redis", tb.store.server.Addr); err != nil {
+			return err
+		}
+		tb.victim().Args[1] = "redis://" + tb.redisLink.Addr() // in place of that of the store
 	}
 	if tb.scenario.wrongClock {
-		tb.victim().program = programs.wrongClock
+		tb.victim().Path = programs.wrongClock
 	}
-	tb.janitor = &janitor{program: programs.janitor, redis: tb.store.url, every: tb.times.janitorInterval()}
+	tb.janitor = &testbed.Program{
+		Name: "janitor", Path: programs.janitor, Args: []string{"--redis", tb.store.url, "--servers-every", tb.times.janitorInterval().String()},
+	}
 	if tb.scenario.mixed {
 		tb.useFormer(programs.former)
 	}
-	if err := tb.janitor.start(); err != nil {
+	if err := tb.janitor.Start(); err != nil {
 		return err
 	}
 	if tb.sdk, err = startSDK(programs.sdk); err != nil {
@@ -139,19 +138,33 @@ func (tb *testbed) start(ctx context.Context, programs programs) error {
 	return startAll(ctx, tb.brokers)
 }
 
-// linkPeers gives a broker a listener for the other brokers, behind a proxy.
-func (tb *testbed) linkPeers(b *instance, peer string) error {
-	l, err := newServerLink(b.name, peer)
+// newBroker returns a broker with addresses that stay the same when it restarts. In scenarios with
+// links between brokers it has a listener for the others, behind a proxy.
+func (tb *bed) newBroker(name, program string, env []string) (b *testbed.Broker, err error) {
+	b = &testbed.Broker{Program: testbed.Program{
+		Name: name, Path: program, Env: env, Args: []string{"--redis", tb.store.url, "--drain-time", tb.times.drainTime().String()},
+	}}
+	b.Client = &http.Client{Timeout: apiTimeout}
+	peer := ""
+	for _, addr := range []*string{&b.HTTP, &b.TCP, &peer} {
+		if *addr, err = freeport.Address(); err != nil {
+			return nil, err
+		}
+	}
+	if !tb.scenario.peerLinks {
+		return b, nil
+	}
+	l, err := testbed.NewLink(name, peer)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tb.peerLinks = append(tb.peerLinks, l)
-	b.peer, b.advertise = peer, l.addr()
-	return nil
+	b.Args = append(b.Args, "--peer", peer, "--advertise", l.Addr())
+	return b, nil
 }
 
 // connectClients connects all clients and waits until they are ready and presence is correct.
-func (tb *testbed) connectClients(ctx context.Context, scale scale, specs []clientSpec) error {
+func (tb *bed) connectClients(ctx context.Context, scale scale, specs []clientSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if err := tb.startWatchers(ctx, scale); err != nil {
@@ -180,7 +193,7 @@ func (tb *testbed) connectClients(ctx context.Context, scale scale, specs []clie
 }
 
 // disconnectClients stops all clients.
-func (tb *testbed) disconnectClients() {
+func (tb *bed) disconnectClients() {
 	var leaving errgroup.Group
 	for _, a := range tb.clients {
 		leaving.Go(func() error {
@@ -198,7 +211,7 @@ func (tb *testbed) disconnectClients() {
 }
 
 // stopAll ends everything that still runs.
-func (tb *testbed) stopAll() {
+func (tb *bed) stopAll() {
 	tb.disconnectClients()
 	if tb.sdk != nil {
 		if err := tb.sdk.stop(); err != nil {
@@ -207,19 +220,17 @@ func (tb *testbed) stopAll() {
 	}
 	tb.stopWatchers()
 	for _, g := range tb.ghosts {
-		g.stop()
+		_ = g.Stop()
 	}
 	for _, b := range tb.brokers {
-		if b.proc != nil {
-			b.kill()
-		}
+		b.Kill()
 	}
-	if tb.janitor != nil && tb.janitor.proc != nil {
-		tb.janitor.kill()
+	if tb.janitor != nil {
+		tb.janitor.Kill()
 	}
 	for _, l := range append(tb.peerLinks, tb.redisLink) {
 		if l != nil {
-			l.cut()
+			l.Cut()
 		}
 	}
 	if tb.store != nil {
@@ -228,16 +239,16 @@ func (tb *testbed) stopAll() {
 }
 
 // keepLogs writes the logs of all processes into the scenario's directory.
-func (tb *testbed) keepLogs() error {
+func (tb *bed) keepLogs() error {
 	var errs []error
 	for _, b := range tb.brokers {
-		errs = append(errs, writeFile(filepath.Join(tb.dir, b.name+".log"), allLogs(b.runs)))
+		errs = append(errs, writeFile(filepath.Join(tb.dir, b.Name+".log"), b.Log()))
 	}
 	if tb.sdk != nil {
 		errs = append(errs, writeFile(filepath.Join(tb.dir, "node.log"), tb.sdk.proc.Tail(0)))
 	}
 	if tb.janitor != nil {
-		errs = append(errs, writeFile(filepath.Join(tb.dir, "janitor.log"), allLogs(tb.janitor.runs)))
+		errs = append(errs, writeFile(filepath.Join(tb.dir, "janitor.log"), tb.janitor.Log()))
 	}
 	return errors.Join(errs...)
 }
