@@ -37,7 +37,7 @@ type (
 )
 
 // Endpoints returns the calls of /v1, with those of the extensions.
-func (b *Broker) Endpoints() []api.Endpoint { return api.Endpoints(b.extensions.Calls()) }
+func (b *Broker) Endpoints() []api.Call { return api.Endpoints(b.extensions.Calls()) }
 
 // Methods returns the names of the request methods of all extensions, in order.
 func (b *Broker) Methods() []string { return slices.Sorted(maps.Keys(b.extensions.Methods())) }

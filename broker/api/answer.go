@@ -14,6 +14,18 @@ type Answer struct {
 	Body       []byte // JSON and a line feed
 }
 
+// answerOf returns the answer to a call with its result, which is encoded as JSON unless it is an
+// Answer, or its error.
+func (a api) answerOf(v any, err error) Answer {
+	if err != nil {
+		return a.errorAnswer(err)
+	}
+	if answer, whole := v.(Answer); whole {
+		return answer
+	}
+	return jsonAnswer(http.StatusOK, v)
+}
+
 // jsonAnswer returns v, encoded by encoding/json, as an answer.
 func jsonAnswer(status int, v any) Answer {
 	body, err := json.Marshal(v)

@@ -182,90 +182,117 @@ func New(opts Options) *API {
 	public := map[string]bool{}    // paths with a handler for preflight requests
 	for _, e := range a.endpoints() {
 		handle := a.authorized(e)
-		if e.public {
+		if e.Public {
 			handle = a.public(e)
-			if _, path, _ := strings.Cut(e.pattern, " "); !public[path] {
+			if _, path, _ := strings.Cut(e.Pattern, " "); !public[path] {
 				public[path] = true
 				mux.HandleFunc("OPTIONS "+path, a.preflight())
 			}
 		}
-		mux.HandleFunc(e.pattern, handle)
-		patterns.HandleFunc(e.pattern, func(http.ResponseWriter, *http.Request) {})
+		mux.HandleFunc(e.Pattern, handle)
+		patterns.HandleFunc(e.Pattern, func(http.ResponseWriter, *http.Request) {})
 	}
-	mux.HandleFunc("/", a.authorized(endpoint{unchecked: true, handle: a.notFound(patterns)}))
+	mux.HandleFunc("/", a.authorized(endpoint{serve: a.notFound(patterns)}))
 	return &API{a, mux}
 }
 
-// endpoint is one call of the API and the scope that an API key needs for it. Exactly one of
-// handle and push is set.
+// endpoint is one call of the API. Exactly one of Handle, wait, push and serve is set.
 type endpoint struct {
-	pattern string
-	scope   string // "" for any key
-	public  bool   // no key is needed
-	handle  http.HandlerFunc
-	push    pushFunc
-
-	// What requests may have, see Call.
-	query      []string
-	conditions Conditions
-	body       bool
-	unchecked  bool // requests may have anything: for unknown paths and preflights
+	Call
+	wait  func(r *http.Request, q messageQuery) (any, error)
+	push  pushFunc
+	serve http.HandlerFunc // for unknown paths and preflights: the requests are not checked
 }
 
 // endpoints returns all calls of /v1, with those of the extensions.
 func (a api) endpoints() []endpoint {
+	var (
+		page     = []string{"limit", "cursor"}
+		search   = []string{"prefix", "limit", "cursor"}
+		messages = []string{"after", "limit", "wait"}
+	)
 	list := []endpoint{
-		{pattern: "POST " + PathPush, scope: ScopePush, push: a.push, body: true},
-		{pattern: "POST " + PathBatch, scope: ScopePush, push: a.batch, body: true},
-		{pattern: "POST /v1/notify", scope: ScopePush, handle: a.notify, body: true},
-		{pattern: "POST /v1/erase", scope: ScopePush, handle: a.erase, body: true},
-		{pattern: "POST /v1/reply", scope: ScopePush, handle: a.reply, body: true},
-		{pattern: "GET /v1/channels", scope: ScopeRead, handle: a.channels, query: []string{"prefix", "cursor", "limit"}},
-		{pattern: "GET /v1/channels/{channel}", scope: ScopeRead, handle: a.channel},
-		{pattern: "GET /v1/channels/{channel}/history", scope: ScopeRead, handle: a.history, query: []string{"after", "limit", "wait"}},
-		{pattern: "GET /v1/channels/{channel}/presence", scope: ScopeRead, handle: a.presence, query: []string{"limit", "cursor"}},
-		{pattern: "GET /v1/channels/{channel}/state", scope: ScopeRead, handle: a.channelState, query: []string{"prefix", "cursor", "limit"}},
-		{pattern: "POST /v1/state/query", scope: ScopeRead, handle: a.queryStates, body: true},
-		{pattern: "GET /v1/clients/{client}", scope: ScopeRead, handle: a.client}, // {client} with an escaped slash: alice%2Fphone
-		{pattern: "GET /v1/clients/{user}/{client}", scope: ScopeRead, handle: a.client},
-		{pattern: "GET /v1/clients/{client}/queue", scope: ScopeRead, handle: a.clientQueue, query: []string{"after", "limit", "wait"}},
-		{pattern: "GET /v1/clients/{user}/{client}/queue", scope: ScopeRead, handle: a.clientQueue, query: []string{"after", "limit", "wait"}},
-		{pattern: "GET /v1/users", scope: ScopeRead, handle: a.onlineUsers, query: []string{"limit", "cursor"}},
-		{pattern: "GET /v1/users/{user}", scope: ScopeRead, handle: a.user},
-		{pattern: "POST /v1/users/query", scope: ScopeRead, handle: a.queryUsers, body: true},
-		{pattern: "GET /v1/servers", scope: ScopeRead, handle: a.servers},
-		{pattern: "GET /v1/self", handle: a.self},
-		{pattern: "GET /v1/stats", scope: ScopeRead, handle: a.stats},
-		{pattern: "GET /v1/health", scope: ScopeRead, handle: a.health},
-		{pattern: "POST /v1/check", scope: ScopeRead, handle: a.check, body: true},
-		{pattern: "GET /v1/webhooks", scope: ScopeRead, handle: a.withWebhooks(a.backlog)},
-		{pattern: "GET /v1/webhooks/dead", scope: ScopeRead, handle: a.withWebhooks(a.deadLetters), query: []string{"limit", "cursor"}},
-		{pattern: "POST /v1/webhooks/dead/retry", scope: ScopeAdmin, handle: a.withWebhooks(a.retryDeadLetters)},
-		{pattern: "POST /v1/webhooks/dead/{event}/retry", scope: ScopeAdmin, handle: a.withWebhooks(a.retryDeadLetter)},
-		{pattern: "DELETE /v1/webhooks/dead/{event}", scope: ScopeAdmin, handle: a.withWebhooks(a.dropDeadLetter)},
-		{pattern: "POST /v1/users/{user}/revoke", scope: ScopeAdmin, handle: a.revokeUser, body: true},
-		{pattern: "POST /v1/clients/{client}/revoke", scope: ScopeAdmin, handle: a.revokeClient, body: true},
-		{pattern: "POST /v1/clients/{user}/{client}/revoke", scope: ScopeAdmin, handle: a.revokeClient, body: true},
-		{pattern: "POST /v1/users/{user}/subscribe", scope: ScopeAdmin, handle: a.subscribe(ofUser), body: true},
-		{pattern: "POST /v1/clients/{client}/subscribe", scope: ScopeAdmin, handle: a.subscribe(ofClient), body: true},
-		{pattern: "POST /v1/clients/{user}/{client}/subscribe", scope: ScopeAdmin, handle: a.subscribe(ofClient), body: true},
-		{pattern: "POST /v1/users/{user}/unsubscribe", scope: ScopeAdmin, handle: a.unsubscribe(ofUser), body: true},
-		{pattern: "POST /v1/clients/{client}/unsubscribe", scope: ScopeAdmin, handle: a.unsubscribe(ofClient), body: true},
-		{pattern: "POST /v1/clients/{user}/{client}/unsubscribe", scope: ScopeAdmin, handle: a.unsubscribe(ofClient), body: true},
-		{pattern: "POST /v1/users/{user}/disconnect", scope: ScopeAdmin, handle: a.disconnectUser},
-		{pattern: "POST /v1/clients/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
-		{pattern: "POST /v1/clients/{user}/{client}/disconnect", scope: ScopeAdmin, handle: a.disconnectClient},
+		{Call: Call{Pattern: "POST " + PathPush, Scope: ScopePush, Body: true}, push: a.push},
+		{Call: Call{Pattern: "POST " + PathBatch, Scope: ScopePush, Body: true}, push: a.batch},
+		{Call: Call{Pattern: "GET /v1/channels/{channel}/history", Scope: ScopeRead, Query: messages}, wait: a.history},
+		{Call: Call{Pattern: "GET /v1/clients/{client}/queue", Scope: ScopeRead, Query: messages}, wait: a.clientQueue},
 	}
-	for _, c := range a.Calls {
-		list = append(list, a.endpoint(c))
+	for _, c := range append([]Call{
+		{Pattern: "POST /v1/notify", Scope: ScopePush, Handle: a.notify, Body: true},
+		{Pattern: "POST /v1/erase", Scope: ScopePush, Handle: a.erase, Body: true},
+		{Pattern: "POST /v1/reply", Scope: ScopePush, Handle: a.reply, Body: true},
+		{Pattern: "GET /v1/channels", Scope: ScopeRead, Handle: a.channels, Query: search},
+		{Pattern: "GET /v1/channels/{channel}", Scope: ScopeRead, Handle: a.channel},
+		{Pattern: "GET /v1/channels/{channel}/presence", Scope: ScopeRead, Handle: a.presence, Query: page},
+		{Pattern: "GET /v1/channels/{channel}/state", Scope: ScopeRead, Handle: a.channelState, Query: search},
+		{Pattern: "POST /v1/state/query", Scope: ScopeRead, Handle: a.queryStates, Body: true},
+		{Pattern: "GET /v1/clients/{client}", Scope: ScopeRead, Handle: a.client},
+		{Pattern: "GET /v1/users", Scope: ScopeRead, Handle: a.onlineUsers, Query: page},
+		{Pattern: "GET /v1/users/{user}", Scope: ScopeRead, Handle: a.user},
+		{Pattern: "POST /v1/users/query", Scope: ScopeRead, Handle: a.queryUsers, Body: true},
+		{Pattern: "GET /v1/servers", Scope: ScopeRead, Handle: a.servers},
+		{Pattern: "GET /v1/self", Handle: a.self},
+		{Pattern: "GET /v1/stats", Scope: ScopeRead, Handle: a.stats},
+		{Pattern: "GET /v1/health", Scope: ScopeRead, Handle: a.health},
+		{Pattern: "POST /v1/check", Scope: ScopeRead, Handle: a.check, Body: true},
+		{Pattern: "GET /v1/webhooks", Scope: ScopeRead, Handle: a.withWebhooks(a.backlog)},
+		{Pattern: "GET /v1/webhooks/dead", Scope: ScopeRead, Handle: a.withWebhooks(a.deadLetters), Query: page},
+		{Pattern: "POST /v1/webhooks/dead/retry", Scope: ScopeAdmin, Handle: a.withWebhooks(a.retryDeadLetters)},
+		{Pattern: "POST /v1/webhooks/dead/{event}/retry", Scope: ScopeAdmin, Handle: a.withWebhooks(a.retryDeadLetter)},
+		{Pattern: "DELETE /v1/webhooks/dead/{event}", Scope: ScopeAdmin, Handle: a.withWebhooks(a.dropDeadLetter)},
+		{Pattern: "POST /v1/users/{user}/revoke", Scope: ScopeAdmin, Handle: a.revoke, Body: true},
+		{Pattern: "POST /v1/clients/{client}/revoke", Scope: ScopeAdmin, Handle: a.revoke, Body: true},
+		{Pattern: "POST /v1/users/{user}/subscribe", Scope: ScopeAdmin, Handle: a.subscribe, Body: true},
+		{Pattern: "POST /v1/clients/{client}/subscribe", Scope: ScopeAdmin, Handle: a.subscribe, Body: true},
+		{Pattern: "POST /v1/users/{user}/unsubscribe", Scope: ScopeAdmin, Handle: a.unsubscribe, Body: true},
+		{Pattern: "POST /v1/clients/{client}/unsubscribe", Scope: ScopeAdmin, Handle: a.unsubscribe, Body: true},
+		{Pattern: "POST /v1/users/{user}/disconnect", Scope: ScopeAdmin, Handle: a.disconnectUser},
+		{Pattern: "POST /v1/clients/{client}/disconnect", Scope: ScopeAdmin, Handle: a.disconnectClient},
+	}, a.Calls...) {
+		list = append(list, endpoint{Call: c})
+	}
+	// {client} is a whole id with an escaped slash, such as alice%2Fphone. It also fits as it is.
+	for _, e := range list {
+		if before, after, ofClient := strings.Cut(e.Pattern, " /v1/clients/{client}"); ofClient {
+			e.Pattern = before + " /v1/clients/{user}/{client}" + after
+			list = append(list, e)
+		}
 	}
 	return list
+}
+
+// Endpoints returns all calls of /v1, with those of the extensions.
+func Endpoints(calls []Call) (list []Call) {
+	for _, e := range (api{Options: Options{Calls: calls}}).endpoints() {
+		list = append(list, e.Call)
+	}
+	return list
+}
+
+// handle answers a request to e. rate is the rate limit of the API key's pushes, or nil for none.
+func (a api) handle(e endpoint, w http.ResponseWriter, r *http.Request, rate *limit.SharedBucket) {
+	if e.serve != nil {
+		e.serve(w, r)
+		return
+	}
+	if err := e.checkRequest(r); err != nil {
+		a.writeError(w, err)
+		return
+	}
+	switch {
+	case e.push != nil:
+		a.servePush(w, r, e.push, rate)
+	case e.wait != nil:
+		a.answerOf(a.serveWait(w, r, e.wait)).writeTo(w)
+	default:
+		a.answerOf(e.Handle(r)).writeTo(w)
+	}
 }
 
 // authorized returns a handler that checks the API key and then serves e.
 func (a api) authorized(e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		rate, err := a.Authorize(r.Header.Get("Authorization"), e.scope)
+		rate, err := a.Authorize(r.Header.Get("Authorization"), e.Scope)
 		if err != nil {
 			a.rejected(err, r.Header.Get("Authorization"), r.RemoteAddr)
 			a.writeError(w, err)
@@ -275,15 +302,7 @@ func (a api) authorized(e endpoint) http.HandlerFunc {
 			a.Authenticated(w, r)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
-		if err := e.checkRequest(r); err != nil {
-			a.writeError(w, err)
-			return
-		}
-		if e.push != nil {
-			a.servePush(w, r, e.push, rate)
-			return
-		}
-		e.handle(w, r)
+		a.handle(e, w, r, rate)
 	}
 }
 
@@ -320,5 +339,3 @@ func (r *muxRefusal) Write(p []byte) (int, error) { return len(p), nil }
 
 // WriteHeader implements http.ResponseWriter.
 func (r *muxRefusal) WriteHeader(status int) { r.status = status }
-
-func writeJSON(w http.ResponseWriter, status int, v any) { jsonAnswer(status, v).writeTo(w) }

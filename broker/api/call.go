@@ -7,7 +7,7 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Call is an HTTP call of an extension.
+// Call is an HTTP call.
 type Call struct {
 	// Pattern is the pattern of an http.ServeMux with a method and a path under /v1, such as
 	// "GET /v1/rooms/{room}".
@@ -40,20 +40,6 @@ const (
 // errors.
 func DecodeBody(r *http.Request, v any) error { return decodeBody(r.Body, v) }
 
-// endpoint returns the call as an endpoint of the API.
-func (a api) endpoint(c Call) endpoint {
-	e := endpoint{pattern: c.Pattern, scope: c.Scope, public: c.Public, query: c.Query, conditions: c.Conditions, body: c.Body}
-	e.handle = func(w http.ResponseWriter, r *http.Request) {
-		v, err := c.Handle(r)
-		if err != nil {
-			a.writeError(w, err)
-			return
-		}
-		writeJSON(w, http.StatusOK, v)
-	}
-	return e
-}
-
 // public returns a handler that serves e without an API key. Pages of other origins may call it if
 // their origin is allowed, as the CORS protocol says (Fetch Standard §3.3).
 func (a api) public(e endpoint) http.HandlerFunc {
@@ -68,10 +54,6 @@ func (a api) public(e endpoint) http.HandlerFunc {
 			w.Header().Set("Access-Control-Allow-Origin", origin)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxPublicBody)
-		if err := e.checkRequest(r); err != nil {
-			a.writeError(w, err)
-			return
-		}
 		if a.BeginRead != nil {
 			ctx, end, err := a.BeginRead(r)
 			if err != nil {
@@ -81,7 +63,7 @@ func (a api) public(e endpoint) http.HandlerFunc {
 			defer end()
 			r = r.WithContext(ctx)
 		}
-		e.handle(w, r)
+		a.handle(e, w, r, nil)
 	}
 }
 
@@ -101,7 +83,7 @@ const maxPublicBody = 16 << 10
 
 // preflight answers a CORS preflight request for a public call.
 func (a api) preflight() http.HandlerFunc {
-	return a.public(endpoint{unchecked: true, handle: func(w http.ResponseWriter, _ *http.Request) {
+	return a.public(endpoint{serve: func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match")

@@ -14,19 +14,15 @@ const maxCheckedFields = 64
 
 // check answers what a client may do on a channel, and why. A token that is refused is an answer
 // too: it has the reason.
-func (a api) check(w http.ResponseWriter, r *http.Request) {
+func (a api) check(r *http.Request) (any, error) {
 	var q rights.Query
-	err := decodeBody(r.Body, &q)
-	switch {
+	switch err := decodeBody(r.Body, &q); {
 	case err != nil:
+		return nil, err
 	case q.Channel == "":
-		err = wire.Errorf(wire.BadRequest, "channel: it is empty")
+		return nil, wire.Errorf(wire.BadRequest, "channel: it is empty")
 	case len(q.Fields) > maxCheckedFields:
-		err = wire.Errorf(wire.BadRequest, "fields: %d names, at most %d are allowed", len(q.Fields), maxCheckedFields)
-	}
-	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, wire.Errorf(wire.BadRequest, "fields: %d names, at most %d are allowed", len(q.Fields), maxCheckedFields)
 	}
 	answer, err := a.Rights().Explain(q)
 	if err == nil && q.Token != "" {
@@ -37,13 +33,11 @@ func (a api) check(w http.ResponseWriter, r *http.Request) {
 		case errors.Is(err, registry.ErrRevoked):
 			err = errors.New("token: it was revoked")
 		case err != nil:
-			a.writeError(w, err)
-			return
+			return nil, err
 		}
 	}
 	if err != nil {
-		writeJSON(w, http.StatusOK, map[string]string{"channel": q.Channel, "error": err.Error()})
-		return
+		return map[string]string{"channel": q.Channel, "error": err.Error()}, nil
 	}
-	writeJSON(w, http.StatusOK, answer)
+	return answer, nil
 }

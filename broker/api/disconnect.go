@@ -1,33 +1,24 @@
 package api
 
-import (
-	"net/http"
+import "net/http"
 
-	"switchboard/internal/wire"
-)
-
-func (a api) disconnectClient(w http.ResponseWriter, r *http.Request) {
-	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
-	if err := wire.CheckClientID(client); err != nil {
-		a.writeError(w, err)
-		return
+func (a api) disconnectClient(r *http.Request) (any, error) {
+	client, err := pathClient(r)
+	if err != nil {
+		return nil, err
 	}
 	c, _, err := a.Queue.Client(r.Context(), client)
-	if err == nil {
-		var n int
-		if n, err = a.disconnect(r, c.Server, client); err == nil {
-			writeJSON(w, http.StatusOK, map[string]int{"disconnected": n})
-			return
-		}
+	if err != nil {
+		return nil, err
 	}
-	a.writeError(w, err)
+	n, err := a.disconnect(r, c.Server, client)
+	return map[string]int{"disconnected": n}, err
 }
 
-func (a api) disconnectUser(w http.ResponseWriter, r *http.Request) {
+func (a api) disconnectUser(r *http.Request) (any, error) {
 	user, err := PathName(r, "user")
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	bindings, err := a.Registry.User(r.Context(), user)
 	total := 0
@@ -38,11 +29,7 @@ func (a api) disconnectUser(w http.ResponseWriter, r *http.Request) {
 		}
 		total += n
 	}
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, map[string]int{"disconnected": total})
+	return map[string]int{"disconnected": total}, err
 }
 
 // disconnect closes one client's connection. It returns how many it closed.

@@ -5,8 +5,7 @@
 // # Files
 //
 // Files in reading order: subscribe.go, online.go, webhooks.go, states.go, queue.go, check.go,
-// batch.go, endpoints.go, read.go, disconnect.go, erase.go, history.go, targets.go, notify.go,
-// push.go, ratelimit.go, waits.go, pushcall.go, call.go, rejected.go, revoke.go, parameters.go,
-// errors.go, decode.go, self.go, change.go, answer.go, api.go, body.go, scan.go,
-// client_watches.go, stats.go.
+// batch.go, read.go, disconnect.go, erase.go, history.go, targets.go, notify.go, push.go,
+// ratelimit.go, waits.go, pushcall.go, call.go, rejected.go, revoke.go, parameters.go, errors.go,
+// decode.go, self.go, change.go, answer.go, api.go, body.go, scan.go, client_watches.go, stats.go.
 package api

@@ -10,19 +10,17 @@ import (
 
 // erase erases a message of a channel. Namespaces do not restrict it: a message must go, even if
 // the rules of its channel have changed since.
-func (a api) erase(w http.ResponseWriter, r *http.Request) {
+func (a api) erase(r *http.Request) (any, error) {
 	var body struct {
 		Channel string `json:"channel" required:"true"`
 		ID      int64  `json:"id" required:"true"`
 		Durable bool   `json:"durable"`
 	}
-	err := decodeBody(r.Body, &body)
-	if err == nil {
-		err = checkErase(body.Channel, body.ID)
+	if err := decodeBody(r.Body, &body); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		a.writeError(w, err)
-		return
+	if err := checkErase(body.Channel, body.ID); err != nil {
+		return nil, err
 	}
 	erased, err := a.Pusher.Erase(r.Context(), body.Channel, body.ID, body.Durable)
 	switch {
@@ -31,18 +29,14 @@ func (a api) erase(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, queue.ErrNotReplicated):
 		err = wire.Errorf(wire.Unavailable, "erased, but not confirmed by a replica in time; repeat the call to wait again")
 	}
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, struct {
+	return struct {
 		Channel   string `json:"channel"`
 		ID        int64  `json:"id"`
 		Erased    int64  `json:"erased"`
 		Report    int64  `json:"report,omitempty"`
 		Servers   int    `json:"servers"`
 		Duplicate bool   `json:"duplicate,omitempty"`
-	}{body.Channel, body.ID, erased.At, erased.Report, erased.Servers, erased.Duplicate})
+	}{body.Channel, body.ID, erased.At, erased.Report, erased.Servers, erased.Duplicate}, err
 }
 
 // checkErase checks the name of a channel and the id of a message to erase.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -52,54 +51,41 @@ func newMessagePage(p queue.Page, after int64) messagePage {
 func hasNews(p queue.Page) bool { return len(p.Messages) > 0 || p.More || !p.Complete }
 
 // history answers messages of a channel. With ?wait, it waits for one if there is none.
-func (a api) history(w http.ResponseWriter, r *http.Request) {
+func (a api) history(r *http.Request, q messageQuery) (any, error) {
 	name, err := PathName(r, "channel")
-	after, err1 := QueryInt(r, "after", 0, 0, state.MaxNumber)
-	_, limit, err2 := page(r, 1)
 	if err == nil {
 		err = a.checkAllowed(namespace.History, name)
 	}
-	if err := cmp.Or(err, err1, err2); err != nil {
-		a.writeError(w, err)
-		return
-	}
-	wait, stop, err := a.startWait(w, r)
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
-	defer stop()
-	page, err := a.readChannel(r.Context(), wait, name, after, limit)
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, struct {
+	page, err := a.readChannel(r.Context(), name, q)
+	return struct {
 		Channel string `json:"channel"`
 		messagePage
-	}{name, newMessagePage(page, after)})
+	}{name, newMessagePage(page, q.after)}, err
 }
 
 // readChannel reads the messages after an id, and waits for one if there is none. While it waits,
 // it reads again only if this server learns that the position of the channel has changed.
-func (a api) readChannel(ctx context.Context, wait wait, channel string, after int64, limit int) (queue.Page, error) {
-	if wait.timeout == nil {
-		return a.Queue.ReadChannel(ctx, channel, after, limit)
+func (a api) readChannel(ctx context.Context, channel string, q messageQuery) (queue.Page, error) {
+	if q.timeout == nil {
+		return a.Queue.ReadChannel(ctx, channel, q.after, q.limit)
 	}
 	watch, err := a.Watch(ctx, channel)
 	if err != nil {
 		return queue.Page{}, err
 	}
 	defer watch.Close()
-	page := queue.Page{Last: after, Complete: true}
+	page := queue.Page{Last: q.after, Complete: true}
 	for {
 		seen := watch.Last()
-		if seen != after {
-			if page, err = a.readOnce(ctx, channel, after, limit, seen); err != nil || hasNews(page) {
+		if seen != q.after {
+			if page, err = a.readOnce(ctx, channel, q.after, q.limit, seen); err != nil || hasNews(page) {
 				return page, err
 			}
 		}
-		if again, err := wait.on(ctx, watch.Changed(seen), nil); !again {
+		if again, err := q.on(ctx, watch.Changed(seen), nil); !again {
 			return page, err
 		}
 	}

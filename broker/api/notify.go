@@ -8,7 +8,7 @@ import (
 	"switchboard/internal/wire"
 )
 
-func (a api) notify(w http.ResponseWriter, r *http.Request) {
+func (a api) notify(r *http.Request) (any, error) {
 	var body struct {
 		Channels nameList `json:"channels"`
 		Clients  nameList `json:"clients"`
@@ -30,14 +30,10 @@ func (a api) notify(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = a.Pusher.Notify(r.Context(), body.Channels, body.Clients)
 	}
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, struct{}{})
+	return struct{}{}, err
 }
 
-func (a api) reply(w http.ResponseWriter, r *http.Request) {
+func (a api) reply(r *http.Request) (any, error) {
 	var body struct {
 		Client string          `json:"client" required:"true"`
 		Ref    wire.Ref        `json:"ref" required:"true"`
@@ -52,8 +48,7 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 		data, err = payload.Compact(body.Data, a.MaxMessage)
 	}
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	c, _, err := a.Queue.Client(r.Context(), body.Client)
 	found := false
@@ -63,9 +58,5 @@ func (a api) reply(w http.ResponseWriter, r *http.Request) {
 	if err == nil && !found {
 		err = wire.Errorf(wire.NotFound, "client %s: not connected", body.Client)
 	}
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, struct{}{})
+	return struct{}{}, err
 }

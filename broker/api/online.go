@@ -19,22 +19,12 @@ type Connection struct {
 }
 
 // client answers a client, with its connection if it is online.
-func (a api) client(w http.ResponseWriter, r *http.Request) {
-	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
-	err := wire.CheckClientID(client)
-	var answer any
-	if err == nil {
-		answer, err = a.describeClient(r.Context(), client)
-	}
+func (a api) client(r *http.Request) (any, error) {
+	client, err := pathClient(r)
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
-	writeJSON(w, http.StatusOK, answer)
-}
-
-func (a api) describeClient(ctx context.Context, client string) (any, error) {
-	c, known, err := a.Queue.Client(ctx, client)
+	c, known, err := a.Queue.Client(r.Context(), client)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +40,7 @@ func (a api) describeClient(ctx context.Context, client string) (any, error) {
 		answer.Since = c.Since.UnixMilli()
 	}
 	if c.Server != "" {
-		if answer.Connection, err = a.Cluster.Connection(ctx, c.Server, client); err != nil {
+		if answer.Connection, err = a.Cluster.Connection(r.Context(), c.Server, client); err != nil {
 			return nil, err
 		}
 	}
@@ -72,11 +62,10 @@ type onlineUser struct {
 
 // onlineUsers answers a page of the users that are online. With limit=0 it answers their number
 // only.
-func (a api) onlineUsers(w http.ResponseWriter, r *http.Request) {
+func (a api) onlineUsers(r *http.Request) (any, error) {
 	cursor, limit, err := page(r, 0)
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	answer := map[string]any{}
 	servers := a.Cluster.ServerNumbers(r.Context())
@@ -99,15 +88,14 @@ func (a api) onlineUsers(w http.ResponseWriter, r *http.Request) {
 		slices.Sort(ids)
 		users, next, err := a.pageOfUsers(r.Context(), ids, cursor, limit)
 		if err != nil {
-			a.writeError(w, err)
-			return
+			return nil, err
 		}
 		answer["users"] = users
 		if next != "" {
 			answer["cursor"] = next
 		}
 	}
-	writeJSON(w, http.StatusOK, answer)
+	return answer, nil
 }
 
 // pageOfUsers returns the next users of the servers, one server after the other. A cursor is a

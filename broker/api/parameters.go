@@ -28,27 +28,24 @@ const (
 	IfMatchOrNone            // If-Match, and If-None-Match
 )
 
-// headers returns the names of the headers.
-func (c Conditions) headers() []string { return []string{"If-Match", "If-None-Match"}[:c] }
+// Headers returns the names of the headers.
+func (c Conditions) Headers() []string { return []string{"If-Match", "If-None-Match"}[:c] }
 
 // checkRequest returns an error if a request has what its call does not take: parameters of the
 // query, conditions, or a body. Otherwise a mistyped parameter would be ignored without notice.
-func (e *endpoint) checkRequest(r *http.Request) error {
-	if e.unchecked {
-		return nil
-	}
-	if err := e.checkQuery(r.URL.RawQuery); err != nil {
+func (c *Call) checkRequest(r *http.Request) error {
+	if err := c.checkQuery(r.URL.RawQuery); err != nil {
 		return err
 	}
 	if r.Method == http.MethodGet { // caches send conditions, and a body has no meaning
 		return nil
 	}
-	for _, name := range IfMatchOrNone.headers() {
-		if r.Header.Get(name) != "" && !slices.Contains(e.conditions.headers(), name) {
+	for _, name := range IfMatchOrNone.Headers() {
+		if r.Header.Get(name) != "" && !slices.Contains(c.Conditions.Headers(), name) {
 			return wire.Errorf(wire.BadRequest, "%s: this call does not take the condition", name)
 		}
 	}
-	if e.body || r.ContentLength == 0 {
+	if c.Body || r.ContentLength == 0 {
 		return nil
 	}
 	text, err := io.ReadAll(r.Body)
@@ -61,7 +58,7 @@ func (e *endpoint) checkRequest(r *http.Request) error {
 	return strict.Decode(text, &struct{}{})
 }
 
-func (e *endpoint) checkQuery(raw string) error {
+func (c *Call) checkQuery(raw string) error {
 	if raw == "" {
 		return nil
 	}
@@ -71,7 +68,7 @@ func (e *endpoint) checkQuery(raw string) error {
 	}
 	for name, values := range query {
 		switch {
-		case !slices.Contains(e.query, name):
+		case !slices.Contains(c.Query, name):
 			return wire.Errorf(wire.BadRequest, "%.200s: this call has no such parameter", name)
 		case len(values) > 1:
 			return wire.Errorf(wire.BadRequest, "%s: the parameter appears twice", name)
@@ -98,6 +95,22 @@ func QueryInt(r *http.Request, name string, fallback, lowest, highest int64) (in
 func page(r *http.Request, lowest int64) (cursor string, limit int, err error) {
 	n, err := QueryInt(r, "limit", DefaultPage, lowest, MaxPage)
 	return r.URL.Query().Get("cursor"), int(n), err
+}
+
+// pathClient returns the id of the client in the path of a request.
+func pathClient(r *http.Request) (string, error) {
+	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
+	return client, wire.CheckClientID(client)
+}
+
+// pathOwner returns the user in the path of a request, or the client and its user.
+func pathOwner(r *http.Request) (user, client string, err error) {
+	if r.PathValue("client") == "" {
+		user, err = PathName(r, "user")
+		return user, "", err
+	}
+	client, err = pathClient(r)
+	return wire.UserOf(client), client, err
 }
 
 // PathName returns the name in the path of a request, such as a user. The error says why it is not

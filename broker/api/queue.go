@@ -1,57 +1,39 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
 
-	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
 
 // clientQueue answers messages that wait for a client. It does not acknowledge them. With ?wait, it
 // waits for one if there is none.
-func (a api) clientQueue(w http.ResponseWriter, r *http.Request) {
-	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
-	err := wire.CheckClientID(client)
-	after, err1 := QueryInt(r, "after", 0, 0, state.MaxNumber)
-	_, limit, err2 := page(r, 1)
-	if err := cmp.Or(err, err1, err2); err != nil {
-		a.writeError(w, err)
-		return
-	}
-	wait, stop, err := a.startWait(w, r)
+func (a api) clientQueue(r *http.Request, q messageQuery) (any, error) {
+	client, err := pathClient(r)
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
-	defer stop()
-	record, page, err := a.awaitQueue(r.Context(), wait, client, after, limit)
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, struct {
+	record, page, err := a.awaitQueue(r.Context(), client, q)
+	return struct {
 		Client string `json:"client"`
 		messagePage
 		Count int `json:"count"` // of all messages that wait
-	}{client, newMessagePage(page, after), record.Queued})
+	}{client, newMessagePage(page, q.after), record.Queued}, err
 }
 
 // awaitQueue reads a client's queue, and waits for a message if there is none after the id.
-func (a api) awaitQueue(
-	ctx context.Context, wait wait, client string, after int64, limit int,
-) (record queue.Client, page queue.Page, err error) {
+func (a api) awaitQueue(ctx context.Context, client string, q messageQuery) (record queue.Client, page queue.Page, err error) {
 	changed, stop := a.WatchClient(client)
 	defer stop()
 	for {
-		record, page, err = a.readQueue(ctx, client, after, limit)
+		record, page, err = a.readQueue(ctx, client, q.after, q.limit)
 		if err != nil || hasNews(page) {
 			return record, page, err
 		}
-		if again, err := wait.on(ctx, changed, nextPoll()); !again {
+		if again, err := q.on(ctx, changed, nextPoll()); !again {
 			return record, page, err
 		}
 	}

@@ -13,16 +13,14 @@ import (
 	"switchboard/registry"
 )
 
-func (a api) channels(w http.ResponseWriter, r *http.Request) {
+func (a api) channels(r *http.Request) (any, error) {
 	cursor, limit, err := page(r, 1)
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	names, next, err := a.Registry.Channels(r.Context(), r.URL.Query().Get("prefix"), cursor, limit)
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	names = slices.DeleteFunc(names, wire.IsSystem)
 	type row struct {
@@ -34,38 +32,34 @@ func (a api) channels(w http.ResponseWriter, r *http.Request) {
 	for i, name := range names {
 		rows[i] = row{name, counts[i]}
 	}
-	answer := map[string]any{"channels": rows}
-	if next != "" {
-		answer["cursor"] = next
-	}
-	if partial { // a server did not answer, so the numbers are a lower bound
-		answer["partial"] = true
-	}
-	writeJSON(w, http.StatusOK, answer)
+	return struct {
+		Channels []row  `json:"channels"`
+		Cursor   string `json:"cursor,omitempty"`
+		Partial  bool   `json:"partial,omitempty"` // a server did not answer, so the numbers are a lower bound
+	}{rows, next, partial}, nil
 }
 
-func (a api) channel(w http.ResponseWriter, r *http.Request) {
+func (a api) channel(r *http.Request) (any, error) {
 	name, err := PathName(r, "channel")
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	servers, err1 := a.Registry.ChannelServers(r.Context(), name)
 	position, err2 := a.Queue.ReadChannel(r.Context(), name, 0, 0) // no messages, only the last id
 	size, err3 := a.Queue.ChannelSize(r.Context(), name)
 	if err := cmp.Or(err1, err2, err3); err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	servers = slices.DeleteFunc(servers, func(s string) bool { return !a.Cluster.Live(s) })
 	counts, partial := a.Cluster.Subscribers(r.Context(), []string{name})
-	answer := map[string]any{
-		"channel": name, "servers": len(servers), "subscribers": counts[0], "id": position.Last, "messages": size,
-	}
-	if partial {
-		answer["partial"] = true
-	}
-	writeJSON(w, http.StatusOK, answer)
+	return struct {
+		Channel     string `json:"channel"`
+		ID          int64  `json:"id"`
+		Messages    int    `json:"messages"`
+		Partial     bool   `json:"partial,omitempty"`
+		Servers     int    `json:"servers"`
+		Subscribers int    `json:"subscribers"`
+	}{name, position.Last, size, partial, len(servers), counts[0]}, nil
 }
 
 // clientStatus is one client of a user in an answer.
@@ -78,16 +72,14 @@ type clientStatus struct {
 }
 
 // user answers the clients of a user, and whether one of them is online.
-func (a api) user(w http.ResponseWriter, r *http.Request) {
+func (a api) user(r *http.Request) (any, error) {
 	user, err := PathName(r, "user")
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	bindings, err := a.Registry.User(r.Context(), user)
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	clients := make([]clientStatus, len(bindings))
 	var revoked int64
@@ -110,30 +102,28 @@ func (a api) user(w http.ResponseWriter, r *http.Request) {
 			return nil
 		})
 	}
-	err = group.Wait()
-	var leased map[string]bool
-	if err == nil {
-		leased, err = leasedServers(r.Context(), a, clients, func(c clientStatus) string { return c.Server })
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
+	leased, err := leasedServers(r.Context(), a, clients, func(c clientStatus) string { return c.Server })
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	for i := range clients {
 		clients[i].Online = leased[clients[i].Server]
 	}
 	clients = slices.DeleteFunc(clients, func(c clientStatus) bool { return c.Client == "" })
 	online := slices.ContainsFunc(clients, func(c clientStatus) bool { return c.Online })
-	writeJSON(w, http.StatusOK, struct {
+	return struct {
 		User    string         `json:"user"`
 		Online  bool           `json:"online"`
 		Revoked int64          `json:"revoked,omitempty"` // Unix ms
 		Clients []clientStatus `json:"clients"`
-	}{user, online, revoked, clients})
+	}{user, online, revoked, clients}, nil
 }
 
 // queryUsers answers which users of a list are online.
-func (a api) queryUsers(w http.ResponseWriter, r *http.Request) {
+func (a api) queryUsers(r *http.Request) (any, error) {
 	var body struct {
 		Users nameList `json:"users" required:"true"`
 	}
@@ -142,8 +132,7 @@ func (a api) queryUsers(w http.ResponseWriter, r *http.Request) {
 		err = wire.Errorf(wire.BadRequest, "users: %d names, between 1 and %d are allowed", len(body.Users), MaxPage)
 	}
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	type row struct {
 		User   string `json:"user"`
@@ -151,41 +140,37 @@ func (a api) queryUsers(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, user := range body.Users {
 		if err := wire.CheckName("user", user); err != nil {
-			a.writeError(w, err)
-			return
+			return nil, err
 		}
 	}
 	found, err := a.Registry.Users(r.Context(), body.Users)
-	var leased map[string]bool
-	if err == nil {
-		leased, err = leasedServers(r.Context(), a, slices.Concat(found...), func(b registry.Binding) string { return b.Server })
-	}
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
+	}
+	leased, err := leasedServers(r.Context(), a, slices.Concat(found...), func(b registry.Binding) string { return b.Server })
+	if err != nil {
+		return nil, err
 	}
 	rows := make([]row, len(body.Users))
 	for i, bindings := range found {
 		rows[i] = row{body.Users[i], slices.ContainsFunc(bindings, func(b registry.Binding) bool { return leased[b.Server] })}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"users": rows})
+	return map[string]any{"users": rows}, nil
 }
 
 // presence answers a page of the members of a channel. With limit=0 it answers their number only.
-func (a api) presence(w http.ResponseWriter, r *http.Request) {
+func (a api) presence(r *http.Request) (any, error) {
 	name, err := PathName(r, "channel")
 	cursor, limit, err1 := page(r, 0)
 	if err == nil {
 		err = a.checkAllowed(namespace.Presence, name)
 	}
 	if err := cmp.Or(err, err1); err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	found, err := a.Presence.Page(r.Context(), name, cursor, limit, 0)
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	answer := map[string]any{"channel": name, "count": found.Count, "clients": found.BackendMembers()}
 	if found.Users >= 0 {
@@ -194,10 +179,10 @@ func (a api) presence(w http.ResponseWriter, r *http.Request) {
 	if found.Next != "" {
 		answer["cursor"], answer["next"] = found.Next, found.Next // next is the former name
 	}
-	writeJSON(w, http.StatusOK, answer)
+	return answer, nil
 }
 
-func (a api) servers(w http.ResponseWriter, r *http.Request) {
+func (a api) servers(r *http.Request) (any, error) {
 	type row struct {
 		Server      string `json:"server"`
 		Host        string `json:"host"`
@@ -215,7 +200,7 @@ func (a api) servers(w http.ResponseWriter, r *http.Request) {
 			s.Connections, s.Users, s.Channels,
 		})
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"servers": rows})
+	return map[string]any{"servers": rows}, nil
 }
 
 // leasedServers returns the servers of the items that hold a lease now. The clients of a server

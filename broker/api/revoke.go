@@ -32,40 +32,23 @@ type revokeAnswer struct {
 	Pending      int   `json:"pending,omitempty"` // servers
 }
 
-// revokeUser revokes tokens of a user for all clients.
-func (a api) revokeUser(w http.ResponseWriter, r *http.Request) {
-	user, err := PathName(r, "user")
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	a.revoke(w, r, registry.Revocation{User: user})
-}
-
-// revokeClient revokes tokens of a user for one client.
-func (a api) revokeClient(w http.ResponseWriter, r *http.Request) {
-	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
-	err := wire.CheckClientID(client)
-	if err == nil && wire.UserOf(client) == "" {
+// revoke revokes tokens of a user, for all clients or for one.
+func (a api) revoke(r *http.Request) (any, error) {
+	user, client, err := pathOwner(r)
+	if err == nil && user == "" {
 		err = wire.Errorf(wire.BadRequest, "client %s: it has no user, and so no token", client)
 	}
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
-	a.revoke(w, r, registry.Revocation{User: wire.UserOf(client), Client: client})
-}
-
-func (a api) revoke(w http.ResponseWriter, r *http.Request, v registry.Revocation) {
+	v := registry.Revocation{User: user, Client: client}
 	var body revokeRequest
-	err := decodeOptionalBody(r, &body)
-	if err == nil {
-		v.Before, v.Durable = body.Before, body.Durable
-		err = checkRevocation(v)
+	if err := decodeOptionalBody(r, &body); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		a.writeError(w, err)
-		return
+	v.Before, v.Durable = body.Before, body.Durable
+	if err := checkRevocation(v); err != nil {
+		return nil, err
 	}
 	done, closed, pending, err := a.Cluster.Revoke(r.Context(), v)
 	switch {
@@ -74,11 +57,7 @@ func (a api) revoke(w http.ResponseWriter, r *http.Request, v registry.Revocatio
 	case errors.Is(err, registry.ErrNoReplicas):
 		err = queue.ErrNoReplicas
 	}
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, revokeAnswer{done.Before, done.Until, closed, pending})
+	return revokeAnswer{done.Before, done.Until, closed, pending}, err
 }
 
 // checkRevocation checks the time of a revocation.

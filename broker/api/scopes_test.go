@@ -39,16 +39,16 @@ func TestScopes(t *testing.T) {
 		return nil, wire.Errorf(wire.Forbidden, "not with this key")
 	}})
 	for _, c := range (api{}).endpoints() {
-		if scope, known := want[c.pattern]; !known || c.scope != scope {
-			t.Errorf("%s needs %q, want %q", c.pattern, c.scope, want[c.pattern])
+		if scope, known := want[c.Pattern]; !known || c.Scope != scope {
+			t.Errorf("%s needs %q, want %q", c.Pattern, c.Scope, want[c.Pattern])
 		}
-		delete(want, c.pattern)
-		method, path, _ := strings.Cut(c.pattern, " ")
+		delete(want, c.Pattern)
+		method, path, _ := strings.Cut(c.Pattern, " ")
 		w := httptest.NewRecorder()
 		asked = nil
 		h.ServeHTTP(w, httptest.NewRequest(method, strings.NewReplacer("{", "", "}", "").Replace(path), strings.NewReader("{}")))
-		if w.Code != http.StatusForbidden || len(asked) != 1 || asked[0] != c.scope {
-			t.Errorf("%s: %d, asked for %q", c.pattern, w.Code, asked)
+		if w.Code != http.StatusForbidden || len(asked) != 1 || asked[0] != c.Scope {
+			t.Errorf("%s: %d, asked for %q", c.Pattern, w.Code, asked)
 		}
 	}
 	if len(want) > 0 {

@@ -25,9 +25,9 @@ type Self struct {
 }
 
 // self answers what the caller may do, and on which kind of server.
-func (a api) self(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, http.StatusOK, struct {
+func (a api) self(r *http.Request) (any, error) {
+	return struct {
 		Self
 		Key Key `json:"key"`
-	}{a.Self(), a.Key(r.Header.Get("Authorization"))})
+	}{a.Self(), a.Key(r.Header.Get("Authorization"))}, nil
 }

@@ -30,19 +30,17 @@ type stateAnswer struct {
 }
 
 // channelState answers a page of the state of a channel.
-func (a api) channelState(w http.ResponseWriter, r *http.Request) {
+func (a api) channelState(r *http.Request) (any, error) {
 	read, err := a.stateRead(r)
 	if err != nil {
-		a.writeError(w, err)
-		return
+		return nil, err
 	}
 	outcome := a.Queue.ReadStates(r.Context(), []queue.StateRead{read})[0]
 	if outcome.Err != nil {
-		a.writeError(w, outcome.Err)
-		return
+		return nil, outcome.Err
 	}
 	fields, next := outcome.Value.Show(backendFilter)
-	writeJSON(w, http.StatusOK, stateAnswer{Channel: read.Channel, ID: &outcome.Value.ID, Fields: fields, Cursor: next})
+	return stateAnswer{Channel: read.Channel, ID: &outcome.Value.ID, Fields: fields, Cursor: next}, nil
 }
 
 // stateRead returns what to read from the queue for a page.
@@ -71,26 +69,23 @@ func errorAt(name string, err error) error {
 }
 
 // queryStates answers the named fields of several channels.
-func (a api) queryStates(w http.ResponseWriter, r *http.Request) {
+func (a api) queryStates(r *http.Request) (any, error) {
 	var body struct {
 		Channels nameList `json:"channels" required:"true"`
 		Fields   nameList `json:"fields" required:"true"`
 	}
-	err := decodeBody(r.Body, &body)
-	if err == nil {
-		err = checkStateQuery(body.Channels, body.Fields)
+	if err := decodeBody(r.Body, &body); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		a.writeError(w, err)
-		return
+	if err := checkStateQuery(body.Channels, body.Fields); err != nil {
+		return nil, err
 	}
 	answers := a.readNamed(r.Context(), body.Channels, body.Fields)
 	if !slices.ContainsFunc(answers, func(s stateAnswer) bool { return s.Error == nil }) {
 		e := answers[0].Error
-		e.answer(pushResponse{Error: e}).writeTo(w)
-		return
+		return e.answer(pushResponse{Error: e}), nil
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"channels": answers})
+	return map[string]any{"channels": answers}, nil
 }
 
 // readNamed reads the named fields of the channels. Each answer has its own error.

@@ -39,16 +39,14 @@ type Latency struct {
 }
 
 // stats answers the numbers of all live servers.
-func (a api) stats(w http.ResponseWriter, r *http.Request) {
+func (a api) stats(r *http.Request) (any, error) {
 	list, partial := a.Cluster.Stats(r.Context())
 	slices.SortFunc(list, func(x, y Stats) int { return cmp.Compare(x.Server, y.Server) })
-	writeJSON(w, http.StatusOK, struct {
+	return struct {
 		Servers []Stats `json:"servers"`
 		Partial bool    `json:"partial"`
-	}{list, partial})
+	}{list, partial}, nil
 }
 
 // health answers what needs the attention of an operator.
-func (a api) health(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, http.StatusOK, a.Cluster.Health(r.Context()))
-}
+func (a api) health(r *http.Request) (any, error) { return a.Cluster.Health(r.Context()), nil }

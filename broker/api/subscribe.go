@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -26,69 +27,54 @@ type RefusedSubscription struct {
 	Message string         `json:"message"`
 }
 
-// subscribeRequest is the body of a call that subscribes clients.
-type subscribeRequest struct {
-	Channels nameList `json:"channels" required:"true"`
-	After    *int64   `json:"after"`
-}
-
-// unsubscribeRequest is the body of a call that unsubscribes clients.
-type unsubscribeRequest struct {
-	Channels nameList `json:"channels" required:"true"`
-}
-
-// subscribe returns a handler that subscribes the clients of a user, or one client. whose reads
-// them from the path.
-func (a api) subscribe(whose func(*http.Request) (registry.SubscriptionChange, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var body subscribeRequest
-		c, err := whose(r)
-		if err == nil {
-			err = decodeBody(r.Body, &body)
-		}
-		c.Kind, c.Channels, c.After = registry.Subscribed, body.Channels, -1
-		if body.After != nil {
-			c.After = *body.After
-		}
-		if err == nil {
-			err = a.checkSubscriptions(c)
-		}
-		if err == nil && body.After != nil && c.After < 0 {
-			err = wire.Errorf(wire.BadRequest, "after: %d is below zero", c.After)
-		}
-		if err == nil && c.After > 0 && len(c.Channels) > 1 {
-			err = wire.Errorf(wire.BadRequest, "after: it is the id of a message of one channel, and there are %d", len(c.Channels))
-		}
-		a.changeSubscriptions(w, r, c, err)
+// subscribe subscribes the clients of a user, or one client.
+func (a api) subscribe(r *http.Request) (any, error) {
+	var body struct {
+		Channels nameList `json:"channels" required:"true"`
+		After    *int64   `json:"after"`
 	}
-}
-
-// unsubscribe is subscribe for a call that unsubscribes clients.
-func (a api) unsubscribe(whose func(*http.Request) (registry.SubscriptionChange, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var body unsubscribeRequest
-		c, err := whose(r)
-		if err == nil {
-			err = decodeBody(r.Body, &body)
-		}
-		c.Kind, c.Channels, c.After = registry.Unsubscribed, body.Channels, -1
-		if err == nil {
-			err = a.checkSubscriptions(c)
-		}
-		a.changeSubscriptions(w, r, c, err)
+	c, err := subscriptionChange(r, registry.Subscribed, &body)
+	if err != nil {
+		return nil, err
 	}
+	if c.Channels = body.Channels; body.After != nil {
+		c.After = *body.After
+	}
+	if err := a.checkSubscriptions(c); err != nil {
+		return nil, err
+	}
+	if body.After != nil && c.After < 0 {
+		return nil, wire.Errorf(wire.BadRequest, "after: %d is below zero", c.After)
+	}
+	if c.After > 0 && len(c.Channels) > 1 {
+		return nil, wire.Errorf(wire.BadRequest, "after: it is the id of a message of one channel, and there are %d", len(c.Channels))
+	}
+	return a.changeSubscriptions(r.Context(), c)
 }
 
-// ofUser returns a change for all clients of the user in the path.
-func ofUser(r *http.Request) (registry.SubscriptionChange, error) {
-	user, err := PathName(r, "user")
-	return registry.SubscriptionChange{User: user}, err
+// unsubscribe unsubscribes the clients of a user, or one client.
+func (a api) unsubscribe(r *http.Request) (any, error) {
+	var body struct {
+		Channels nameList `json:"channels" required:"true"`
+	}
+	c, err := subscriptionChange(r, registry.Unsubscribed, &body)
+	if err != nil {
+		return nil, err
+	}
+	c.Channels = body.Channels
+	if err := a.checkSubscriptions(c); err != nil {
+		return nil, err
+	}
+	return a.changeSubscriptions(r.Context(), c)
 }
 
-// ofClient returns a change for the client in the path.
-func ofClient(r *http.Request) (registry.SubscriptionChange, error) {
-	client := wire.ClientID(r.PathValue("user"), r.PathValue("client"))
-	return registry.SubscriptionChange{User: wire.UserOf(client), Client: client}, wire.CheckClientID(client)
+// subscriptionChange returns a change for the clients in the path, and decodes the body.
+func subscriptionChange(r *http.Request, kind registry.SubscriptionKind, body any) (c registry.SubscriptionChange, err error) {
+	c.Kind, c.After = kind, -1
+	if c.User, c.Client, err = pathOwner(r); err != nil {
+		return c, err
+	}
+	return c, decodeBody(r.Body, body)
 }
 
 // checkSubscriptions checks the channels of a change. A channel that no namespace covers can only
@@ -116,21 +102,14 @@ func (a api) checkSubscriptions(c registry.SubscriptionChange) error {
 	return nil
 }
 
-// changeSubscriptions makes a change, unless it is refused with an error, and answers.
-func (a api) changeSubscriptions(w http.ResponseWriter, r *http.Request, c registry.SubscriptionChange, err error) {
-	var changed SubscriptionsChanged
-	if err == nil {
-		changed, err = a.Cluster.Subscribe(r.Context(), c)
-	}
+// changeSubscriptions makes a change.
+func (a api) changeSubscriptions(ctx context.Context, c registry.SubscriptionChange) (any, error) {
+	changed, err := a.Cluster.Subscribe(ctx, c)
 	if errors.Is(err, registry.ErrTooManySubscriptions) {
 		err = wire.Errorf(wire.TooLarge, "channels: the backend would have subscribed %s to more than %d; unsubscribe from others first",
 			subscriberOf(c), registry.MaxSubscriptions)
 	}
-	if err != nil {
-		a.writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, changed)
+	return changed, err
 }
 
 // subscriberOf names the clients of a change.

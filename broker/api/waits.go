@@ -1,12 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
 
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
 
@@ -50,6 +52,28 @@ func (w *waits) leave(key string) {
 	if w.byKey[key]--; w.byKey[key] == 0 {
 		delete(w.byKey, key)
 	}
+}
+
+// messageQuery is what a call asks for that reads messages.
+type messageQuery struct {
+	after int64
+	limit int
+	wait
+}
+
+// serveWait answers a call that reads messages, and may wait for one.
+func (a api) serveWait(w http.ResponseWriter, r *http.Request, answer func(*http.Request, messageQuery) (any, error)) (any, error) {
+	after, err := QueryInt(r, "after", 0, 0, state.MaxNumber)
+	_, limit, limitErr := page(r, 1)
+	if err := cmp.Or(err, limitErr); err != nil {
+		return nil, err
+	}
+	wait, stop, err := a.startWait(w, r)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	return answer(r, messageQuery{after, limit, wait})
 }
 
 // wait is how long a call waits for a message. The zero value does not wait.

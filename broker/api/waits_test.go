@@ -158,7 +158,7 @@ func TestSharedRead(t *testing.T) {
 			calls.Go(func() {
 				timer := time.NewTimer(maxWait * time.Second)
 				defer timer.Stop()
-				if page, err := a.readChannel(t.Context(), wait{timeout: timer.C}, "news", 7, 10); err != nil || len(page.Messages) != 1 {
+				if page, err := a.readChannel(t.Context(), "news", messageQuery{7, 10, wait{timeout: timer.C}}); err != nil || len(page.Messages) != 1 {
 					t.Errorf("%v, %v", page, err)
 				}
 			})
@@ -221,7 +221,7 @@ func TestWaitWhileEnding(t *testing.T) {
 	if w.status != http.StatusServiceUnavailable || w.header.Get("Retry-After") == "" {
 		t.Errorf("a new call: %d %v", w.status, w.header)
 	}
-	page, err := a.readChannel(t.Context(), wait{timeout: make(chan time.Time), ending: ending}, "news", 7, 10)
+	page, err := a.readChannel(t.Context(), "news", messageQuery{7, 10, wait{timeout: make(chan time.Time), ending: ending}})
 	if err != nil || len(page.Messages) != 0 {
 		t.Errorf("a call that waits: %v, %v", page, err)
 	}

@@ -60,18 +60,12 @@ type DeadLetter struct {
 }
 
 // withWebhooks returns a handler that answers with the result of f, or 404 without webhooks.
-func (a api) withWebhooks(f func(r *http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (a api) withWebhooks(f func(r *http.Request) (any, error)) func(r *http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
 		if a.Webhooks == nil {
-			a.writeError(w, wire.Errorf(wire.NotFound, "webhooks are not configured (webhooks.url)"))
-			return
+			return nil, wire.Errorf(wire.NotFound, "webhooks are not configured (webhooks.url)")
 		}
-		answer, err := f(r)
-		if err != nil {
-			a.writeError(w, err)
-			return
-		}
-		writeJSON(w, http.StatusOK, answer)
+		return f(r)
 	}
 }
 
