@@ -153,6 +153,40 @@ func (c *Client) DropDeadLetter(ctx context.Context, event string) error {
 	return c.Call(ctx, Request{Method: http.MethodDelete, Path: path("/v1/webhooks/dead/{}", event)}, nil)
 }
 
+// SubscribeUser subscribes all clients of a user to channels. The store keeps it for clients that
+// are away. The access rules need not let the clients subscribe by themselves. When the answer
+// comes, the connected clients receive the messages of the channels. Of several calls and tokens,
+// the latest decides about a channel.
+func (c *Client) SubscribeUser(ctx context.Context, user string, body Subscriptions) (answer SubscriptionsChanged, err error) {
+	err = c.Call(ctx, Request{Method: http.MethodPost, Path: path("/v1/users/{}/subscribe", user), Body: body}, &answer)
+	return answer, err
+}
+
+// SubscribeClient subscribes one client to channels. The store keeps it for clients that are away.
+// The access rules need not let the clients subscribe by themselves. When the answer comes, the
+// connected clients receive the messages of the channels. Of several calls and tokens, the latest
+// decides about a channel.
+func (c *Client) SubscribeClient(ctx context.Context, id string, body Subscriptions) (answer SubscriptionsChanged, err error) {
+	err = c.Call(ctx, Request{Method: http.MethodPost, Path: path("/v1/clients/{}/subscribe", id), Body: body}, &answer)
+	return answer, err
+}
+
+// UnsubscribeUser unsubscribes all clients of a user from channels. Connected clients receive
+// unsubscribed. A client that is away cannot resume the subscription. If the access rules let it
+// subscribe by itself, it may do so again.
+func (c *Client) UnsubscribeUser(ctx context.Context, user string, channels ...string) (answer SubscriptionsChanged, err error) {
+	err = c.Call(ctx, Request{Method: http.MethodPost, Path: path("/v1/users/{}/unsubscribe", user), Body: map[string]any{"channels": channels}}, &answer)
+	return answer, err
+}
+
+// UnsubscribeClient unsubscribes one client from channels. Connected clients receive unsubscribed.
+// A client that is away cannot resume the subscription. If the access rules let it subscribe by
+// itself, it may do so again.
+func (c *Client) UnsubscribeClient(ctx context.Context, id string, channels ...string) (answer SubscriptionsChanged, err error) {
+	err = c.Call(ctx, Request{Method: http.MethodPost, Path: path("/v1/clients/{}/unsubscribe", id), Body: map[string]any{"channels": channels}}, &answer)
+	return answer, err
+}
+
 // Budget says how many objects a user has and may have, and how much it has stored lately. Only
 // objects that the user has made as a client count. Kinds whose kit.* setting is off are missing.
 // stored is what the user's publishes have used of limits.user_stored and limits.new_channels and

@@ -28,5 +28,5 @@
 //
 // Files in reading order: accounts_gen.go, boards_gen.go, client_gen.go, holds_gen.go,
 // operator.go, push.go, repeats_gen.go, rooms_gen.go, scenes_gen.go, sessions_gen.go, kit.go,
-// subscriptions.go, users.go, types_gen.go, call.go, errors.go, read.go, fields.go, client.go.
+// users.go, types_gen.go, call.go, errors.go, read.go, fields.go, client.go.
 package backend

@@ -260,6 +260,16 @@ type ScenePatch struct {
 	Data    any     `json:"data,omitempty"` // any JSON of at most 8 KiB
 }
 
+// Subscriptions says to which channels clients are subscribed.
+type Subscriptions struct {
+	// No system channels and no patterns. A user, and a client, can have 64 by calls.
+	Channels []string `json:"channels"`
+	// 0: the first subscription of each client begins with all messages that are kept. The id of a
+	// message, with one channel: it begins after it. Nil means it begins now. A client that is
+	// subscribed continues where it is.
+	After *int64 `json:"after,omitempty"`
+}
+
 // HoldChange has the options of a change of a hold.
 type HoldChange struct {
 	Durable bool `json:"durable,omitempty"` // wait until a replica has the change

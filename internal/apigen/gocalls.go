@@ -239,6 +239,9 @@ func (m *goMethod) send(a argument) (one sentMember, err error) {
 	if one.typ == "" {
 		one.typ = m.types.of(found, "backend")
 	}
+	if a.many {
+		one.typ = "..." + strings.TrimPrefix(one.typ, "[]")
+	}
 	if one.value = one.variable; isTime {
 		one.typ, one.value = "time.Duration", one.variable+".Milliseconds()"
 	}

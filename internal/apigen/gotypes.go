@@ -123,9 +123,12 @@ func (t *goTypes) field(typ *namedType, m member, renamed map[string]string) str
 
 // goText returns the text of a member, for the comment of its field.
 func goText(m member, renamed map[string]string) string {
-	text := unquote(sentence(m.text), renamed)
+	text, zero := unquote(sentence(m.text), renamed), "Zero means "
+	if strings.HasPrefix(m.schema.at("x-go-type").text(), "*") {
+		zero = "Nil means "
+	}
 	for _, absent := range []string{"0 or absent: ", "Absent: ", "Absent or 0: "} {
-		text = strings.Replace(text, absent, "Zero means ", 1)
+		text = strings.Replace(text, absent, zero, 1)
 	}
 	switch {
 	case m.schema.component() != "Time":

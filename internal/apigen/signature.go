@@ -39,7 +39,7 @@ var signaturePattern = regexp.MustCompile(`^(?:(\w+)\.)?(\w+)(<[^>]*>)?\((.*)\)\
 //   - options T..., the body, which is optional
 //   - ttl, a duration, which is sent as ttl_ms
 //   - the name of a parameter or of a member of the body; an exclamation mark after it means that
-//     it is sent if it is zero, too
+//     it is sent if it is zero, too; three dots mean that the argument is variadic
 //
 // The result is the answer, unless another type, a member of the answer or - for none follows.
 func parseSignature(text string) (s signature, err error) {
