@@ -85,9 +85,6 @@ type Appended struct {
 	// update has another one. A duplicate has the clock of the call.
 	Clock int64
 
-	// Clock is the store's clock at an Update, Unix ms: the time from which leases count unless the
-	// update has another one. A duplicate has the clock of the call.
-
 	Reply string // of a Script; a duplicate repeats it
 }
 

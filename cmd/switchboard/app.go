@@ -182,6 +182,23 @@ func (a *app) getenv(name string) string {
 	return value
 }
 
+// show prints the answer to a call, as JSON or by print, unless the call has failed.
+func (a *app) show(answer any, err error, print func()) error {
+	if err == nil {
+		a.screen.Value(answer, print)
+	}
+	return err
+}
+
+// table prints a table with a row for each item.
+func table[T any](a *app, header []string, items []T, row func(T) []screen.Cell) {
+	rows := make([][]screen.Cell, len(items))
+	for i, item := range items {
+		rows[i] = row(item)
+	}
+	a.screen.Table(header, rows)
+}
+
 // note prints a line to stderr, for the user of the command.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintf(a.stderr, "switchboard: "+format+"\n", args...)

@@ -11,13 +11,12 @@ import (
 
 // disconnected is a line of disconnect with --json.
 type disconnected struct {
-	User         string `json:"user,omitempty"`
-	Client       string `json:"client,omitempty"`
-	Disconnected int    `json:"disconnected"`
+	subscriber
+	Disconnected int `json:"disconnected"`
 }
 
 func (a *app) disconnectCommand() *cobra.Command {
-	var clients []string
+	var of subscribers
 	c := &cobra.Command{
 		Use: "disconnect [USER]...", Short: "Closes the connections of users or devices",
 		Long: `Closes all connections of USERs, or those of single devices (--client), and prints how many there were. The clients
@@ -28,32 +27,20 @@ A client whose token is still valid may connect again, if its application asks f
   switchboard disconnect --client alice/phone`,
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.complete(a.userNames), SuggestFor: []string{"kick", "kill", "close"},
 	}
-	c.Flags().StringArrayVarP(&clients, "client", "c", nil, "one device, like alice/phone; repeat it for several (`id`)")
+	c.Flags().StringArrayVarP(&of.clients, "client", "c", nil, "one device, like alice/phone; repeat it for several (`id`)")
 	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, users []string) error {
-		if len(users)+len(clients) == 0 {
-			return usage("missing: a user or --client")
-		}
-		for _, user := range users {
-			n, err := sb.DisconnectUser(ctx, user)
-			if err != nil {
-				return err
+		of.users = users
+		return of.each("a user or --client", func(s subscriber) (err error) {
+			d := disconnected{subscriber: s}
+			if s.Client != "" {
+				d.Disconnected, err = sb.DisconnectClient(ctx, s.Client)
+			} else {
+				d.Disconnected, err = sb.DisconnectUser(ctx, s.User)
 			}
-			a.printDisconnected(user, disconnected{User: user, Disconnected: n})
-		}
-		for _, id := range clients {
-			n, err := sb.DisconnectClient(ctx, id)
-			if err != nil {
-				return err
-			}
-			a.printDisconnected(id, disconnected{Client: id, Disconnected: n})
-		}
-		return nil
+			return a.show(d, err, func() {
+				a.screen.Line(screen.Cell{Text: s.User + s.Client, Color: screen.Bold}, screen.Cell{Text: count(d.Disconnected, "connection") + " closed"})
+			})
+		})
 	})
 	return c
-}
-
-func (a *app) printDisconnected(name string, d disconnected) {
-	a.screen.Value(d, func() {
-		a.screen.Line(screen.Cell{Text: name, Color: screen.Bold}, screen.Cell{Text: count(d.Disconnected, "connection") + " closed"})
-	})
 }

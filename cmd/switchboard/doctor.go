@@ -40,14 +40,12 @@ func (a *app) doctor(ctx context.Context, sb *backend.Client, _ []string) error 
 			a.screen.Text("healthy: nothing needs attention")
 			return
 		}
-		rows := make([][]screen.Cell, len(report.Findings))
-		for i, f := range report.Findings {
-			rows[i] = []screen.Cell{
+		table(a, []string{"level", "code", "about", "at", "what to do"}, report.Findings, func(f backend.Finding) []screen.Cell {
+			return []screen.Cell{
 				{Text: f.Level, Color: levelColor(f.Level)}, {Text: f.Code}, {Text: f.Subject},
 				{Text: a.screen.When(f.At, time.Now())}, {Text: f.Message + " " + f.Remedy},
 			}
-		}
-		a.screen.Table([]string{"level", "code", "about", "at", "what to do"}, rows)
+		})
 	})
 	if report.Status == problem {
 		return errDone(exitFailed)

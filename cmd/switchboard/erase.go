@@ -32,14 +32,10 @@ exit code 3, but one that clients may still show is reported to them all the sam
 			return usage("ID: want the id of a message, a positive number")
 		}
 		answer, err := sb.EraseMessage(ctx, backend.Erase{Channel: names[0], ID: id, Durable: durable})
-		if err != nil {
-			return err
-		}
-		a.screen.Value(answer, func() {
+		return a.show(answer, err, func() {
 			a.screen.Pairs("erased", a.screen.When(answer.Erased, time.Now()), "report", number(answer.Report),
 				"servers", fmt.Sprint(answer.Servers))
 		})
-		return nil
 	})
 	return c
 }

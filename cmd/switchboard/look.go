@@ -32,10 +32,7 @@ func (a *app) channelsCommand() *cobra.Command {
 
 func (a *app) showChannel(ctx context.Context, sb *backend.Client, name string) error {
 	c, err := sb.Channel(ctx, name)
-	if err != nil {
-		return err
-	}
-	a.screen.Value(c, func() {
+	return a.show(c, err, func() {
 		last := ""
 		if c.ID > 0 {
 			last = fmt.Sprintf("%d (%s)", c.ID, a.screen.When(timeOf(c.ID).UnixMilli(), time.Now()))
@@ -44,7 +41,6 @@ func (a *app) showChannel(ctx context.Context, sb *backend.Client, name string) 
 			"messages", fmt.Sprint(c.Messages), "last id", last)
 		a.notePartial(c.Partial)
 	})
-	return nil
 }
 
 func (a *app) listChannels(ctx context.Context, sb *backend.Client, prefix string, limit int) error {
@@ -55,19 +51,13 @@ func (a *app) listChannels(ctx context.Context, sb *backend.Client, prefix strin
 		all.Partial = all.Partial || p.Partial
 		return p.Cursor, len(all.Channels), err
 	})
-	if err != nil {
-		return err
-	}
-	a.screen.Value(all, func() {
-		rows := make([][]screen.Cell, len(all.Channels))
-		for i, c := range all.Channels {
-			rows[i] = []screen.Cell{{Text: c.Channel, Color: screen.Bold}, screen.Number(c.Subscribers)}
-		}
-		a.screen.Table([]string{"channel", "subscribers"}, rows)
-		a.noteMore(all.Cursor, len(rows))
+	return a.show(all, err, func() {
+		table(a, []string{"channel", "subscribers"}, all.Channels, func(c backend.ChannelCount) []screen.Cell {
+			return []screen.Cell{{Text: c.Channel, Color: screen.Bold}, screen.Number(c.Subscribers)}
+		})
+		a.noteMore(all.Cursor, len(all.Channels))
 		a.notePartial(all.Partial)
 	})
-	return nil
 }
 
 // noteMore says that a list has more rows, if there is a cursor.
@@ -101,45 +91,34 @@ func (a *app) serversCommand() *cobra.Command {
 
 func (a *app) listServers(ctx context.Context, sb *backend.Client) error {
 	servers, err := sb.Servers(ctx)
-	if err != nil {
-		return err
-	}
-	a.screen.Value(map[string]any{"servers": servers}, func() {
+	return a.show(map[string]any{"servers": servers}, err, func() {
 		now := time.Now()
-		rows := make([][]screen.Cell, len(servers))
-		for i, s := range servers {
-			rows[i] = []screen.Cell{
+		header := []string{"server", "host", "version", "started", "heartbeat", "connections", "users", "channels"}
+		table(a, header, servers, func(s backend.Server) []screen.Cell {
+			return []screen.Cell{
 				{Text: s.Server, Color: screen.Bold}, {Text: s.Host}, {Text: s.Version},
 				{Text: a.screen.When(s.StartedAt, now)}, {Text: a.screen.When(s.LastActive, now)},
 				screen.Number(s.Connections), screen.Number(s.Users), screen.Number(s.Channels),
 			}
-		}
-		a.screen.Table([]string{"server", "host", "version", "started", "heartbeat", "connections", "users", "channels"}, rows)
+		})
 	})
-	return nil
 }
 
 func (a *app) showStats(ctx context.Context, sb *backend.Client) error {
 	stats, err := sb.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	a.screen.Value(stats, func() {
-		rows := make([][]screen.Cell, len(stats.Servers))
-		for i, s := range stats.Servers {
-			rows[i] = []screen.Cell{
+	return a.show(stats, err, func() {
+		header := []string{"server", "connections", "subscriptions", "pushes", "errors", "delivered", "append p50/p99", "drain p50/p99", "rss"}
+		table(a, header, stats.Servers, func(s backend.ServerStats) []screen.Cell {
+			return []screen.Cell{
 				{Text: s.Server, Color: screen.Bold}, screen.Number(s.Connections), screen.Number(s.Subscriptions),
 				screen.Number(s.Pushes), screen.Number(s.PushErrors), screen.Number(s.Delivered),
 				{Text: latency(s.Append), Right: true}, {Text: latency(s.Drain), Right: true}, {Text: megabytes(s.RSS), Right: true},
 			}
-		}
-		a.screen.Table([]string{"server", "connections", "subscriptions", "pushes", "errors", "delivered",
-			"append p50/p99", "drain p50/p99", "rss"}, rows)
+		})
 		if stats.Partial {
 			a.note("an instance did not answer and is missing")
 		}
 	})
-	return nil
 }
 
 // latency returns the median and the 99th percentile.
@@ -165,10 +144,7 @@ func (a *app) selfCommand() *cobra.Command {
 	}
 	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, _ []string) error {
 		s, err := sb.Self(ctx)
-		if err != nil {
-			return err
-		}
-		a.screen.Value(s, func() {
+		return a.show(s, err, func() {
 			store := "memory"
 			if s.Redis {
 				store = "Redis"
@@ -177,7 +153,6 @@ func (a *app) selfCommand() *cobra.Command {
 				"store", store, "key", s.Key.Name, "scopes", strings.Join(s.Key.Scopes, " "), "API", needs(!s.Open, "an API key"),
 				"clients", needs(s.Tokens, "a token"), "kit", strings.Join(s.Kit, " "), "webhooks", yesNo[s.Webhooks])
 		})
-		return nil
 	})
 	return c
 }

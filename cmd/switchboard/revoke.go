@@ -42,17 +42,13 @@ them. The time is now, or that of --before. Of several calls, the latest time co
 			revoke = func() (backend.Revoked, error) { return sb.RevokeUser(ctx, users[0], r) }
 		}
 		done, err := revoke()
-		if err != nil {
-			return err
-		}
-		a.screen.Value(done, func() {
+		return a.show(done, err, func() {
 			a.screen.Pairs("issued before", time.UnixMilli(done.Before).UTC().Format(time.RFC3339Nano), "until", time.UnixMilli(done.Until).UTC().Format(time.RFC3339),
 				"disconnected", fmt.Sprint(done.Disconnected))
 			if done.Pending > 0 {
 				a.note("%s did not answer, and ends its connections within some seconds", count(done.Pending, "instance"))
 			}
 		})
-		return nil
 	})
 	return c
 }

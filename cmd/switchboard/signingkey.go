@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -52,10 +51,8 @@ func parseKey(text []byte) (signingKey, error) {
 	if block, _ := pem.Decode(text); block != nil {
 		return pemKey(block)
 	}
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return secretKey(line)
-		}
+	if secrets := secretsIn(string(text)); len(secrets) > 0 {
+		return secretKey(secrets[0])
 	}
 	return signingKey{}, errors.New("there is no key in it")
 }

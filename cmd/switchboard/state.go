@@ -37,14 +37,10 @@ absent ends with exit code 3.`,
 			return a.getField(ctx, sb, args[0], args[1])
 		}
 		all, err := readState(ctx, sb, args[0], prefix, limit)
-		if err != nil {
-			return err
-		}
-		a.screen.Value(all, func() {
+		return a.show(all, err, func() {
 			a.screen.Table([]string{"field", "id", "value", "ends"}, a.fieldRows(all.Fields))
 			a.noteMore(all.Cursor, len(all.Fields))
 		})
-		return nil
 	})
 	return c
 }

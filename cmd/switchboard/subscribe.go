@@ -13,10 +13,15 @@ import (
 // subscribers are the flags that name users and clients.
 type subscribers struct{ users, clients []string }
 
-// changed is a line of subscribe and unsubscribe with --json.
-type changed struct {
+// subscriber is a user or a client in a line of a command with --json.
+type subscriber struct {
 	User   string `json:"user,omitempty"`
 	Client string `json:"client,omitempty"`
+}
+
+// changed is a line of subscribe and unsubscribe with --json.
+type changed struct {
+	subscriber
 	backend.SubscriptionsChanged
 }
 
@@ -40,11 +45,11 @@ A channel to which a connected device cannot be subscribed is named on standard 
 		if c.Flags().Changed("after") {
 			s.After = &after
 		}
-		return a.changeSubscriptions(to, func(user, id string) (backend.SubscriptionsChanged, error) {
-			if id != "" {
-				return sb.SubscribeClient(ctx, id, s)
+		return a.changeSubscriptions(to, func(of subscriber) (backend.SubscriptionsChanged, error) {
+			if of.Client != "" {
+				return sb.SubscribeClient(ctx, of.Client, s)
 			}
-			return sb.SubscribeUser(ctx, user, s)
+			return sb.SubscribeUser(ctx, of.User, s)
 		})
 	})
 	return c
@@ -62,11 +67,11 @@ that the access rules let subscribe by itself may do so again. The API key needs
 	}
 	to.define(c)
 	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, channels []string) error {
-		return a.changeSubscriptions(to, func(user, id string) (backend.SubscriptionsChanged, error) {
-			if id != "" {
-				return sb.UnsubscribeClient(ctx, id, channels...)
+		return a.changeSubscriptions(to, func(of subscriber) (backend.SubscriptionsChanged, error) {
+			if of.Client != "" {
+				return sb.UnsubscribeClient(ctx, of.Client, channels...)
 			}
-			return sb.UnsubscribeUser(ctx, user, channels...)
+			return sb.UnsubscribeUser(ctx, of.User, channels...)
 		})
 	})
 	return c
@@ -77,36 +82,38 @@ func (s *subscribers) define(c *cobra.Command) {
 	c.Flags().StringArrayVarP(&s.clients, "client", "c", nil, "one device, like alice/phone; repeat it for several (`id`)")
 }
 
-// changeSubscriptions makes a call for each user and each client, and prints the answers.
-func (a *app) changeSubscriptions(to subscribers, call func(user, id string) (backend.SubscriptionsChanged, error)) error {
-	if len(to.users)+len(to.clients) == 0 {
-		return usage("missing: --user or --client")
+// each calls f for each user and each client, until one call fails. missing is what the command
+// line lacks if there is none.
+func (s *subscribers) each(missing string, f func(of subscriber) error) error {
+	if len(s.users)+len(s.clients) == 0 {
+		return usage("missing: %s", missing)
 	}
-	for _, user := range to.users {
-		done, err := call(user, "")
-		if err != nil {
+	for _, user := range s.users {
+		if err := f(subscriber{User: user}); err != nil {
 			return err
 		}
-		a.printChanged(user, changed{User: user, SubscriptionsChanged: done})
 	}
-	for _, id := range to.clients {
-		done, err := call("", id)
-		if err != nil {
+	for _, id := range s.clients {
+		if err := f(subscriber{Client: id}); err != nil {
 			return err
 		}
-		a.printChanged(id, changed{Client: id, SubscriptionsChanged: done})
 	}
 	return nil
 }
 
-func (a *app) printChanged(name string, c changed) {
-	a.screen.Value(c, func() {
-		a.screen.Pairs("for", name, "connected", fmt.Sprint(c.Clients), "until", time.UnixMilli(c.Until).UTC().Format(time.RFC3339))
+// changeSubscriptions makes a call for each user and each client, and prints the answers.
+func (a *app) changeSubscriptions(to subscribers, call func(of subscriber) (backend.SubscriptionsChanged, error)) error {
+	return to.each("--user or --client", func(of subscriber) error {
+		c, err := call(of)
+		err = a.show(changed{of, c}, err, func() {
+			a.screen.Pairs("for", of.User+of.Client, "connected", fmt.Sprint(c.Clients), "until", time.UnixMilli(c.Until).UTC().Format(time.RFC3339))
+		})
+		for _, r := range c.Refused {
+			a.note("%s is not subscribed to %s: %s: %s", r.Client, r.Channel, r.Code, r.Message)
+		}
+		if c.Pending > 0 {
+			a.note("%s did not answer, and follows within some seconds", count(c.Pending, "instance"))
+		}
+		return err
 	})
-	for _, r := range c.Refused {
-		a.note("%s is not subscribed to %s: %s: %s", r.Client, r.Channel, r.Code, r.Message)
-	}
-	if c.Pending > 0 {
-		a.note("%s did not answer, and follows within some seconds", count(c.Pending, "instance"))
-	}
 }

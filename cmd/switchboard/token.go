@@ -54,11 +54,7 @@ SWITCHBOARD_AUTH_HS256_SECRET_FILE.`,
 			return err
 		}
 		token, err := issue(f, key, time.Now())
-		if err != nil {
-			return err
-		}
-		a.screen.Value(map[string]string{"token": token}, func() { a.screen.Text("%s", token) })
-		return nil
+		return a.show(map[string]string{"token": token}, err, func() { a.screen.Text("%s", token) })
 	})
 	return c
 }

@@ -29,10 +29,7 @@ publishes have stored lately and the channels that they have created, see limits
 	}
 	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, users []string) error {
 		budget, err := sb.Budget(ctx, users[0])
-		if err != nil {
-			return err
-		}
-		a.screen.Value(budget, func() {
+		return a.show(budget, err, func() {
 			rows := append(usageRows("", budget.Objects), usageRows("stored ", budget.Stored)...)
 			if len(rows) == 0 {
 				a.note("the brokers have no kinds with a budget")
@@ -40,7 +37,6 @@ publishes have stored lately and the channels that they have created, see limits
 			}
 			a.screen.Table([]string{"kind", "used", "max"}, rows)
 		})
-		return nil
 	})
 	return c
 }
@@ -65,17 +61,13 @@ The API key needs the scope admin.`,
 	}
 	c.RunE = a.call(func(ctx context.Context, sb *backend.Client, users []string) error {
 		forgotten, err := sb.ForgetUser(ctx, users[0])
-		if err != nil {
-			return err
-		}
-		a.screen.Value(forgotten, func() {
+		return a.show(forgotten, err, func() {
 			var pairs []string
 			for _, kind := range slices.Sorted(maps.Keys(forgotten.Removed)) {
 				pairs = append(pairs, kind, fmt.Sprint(forgotten.Removed[kind]))
 			}
 			a.screen.Pairs(pairs...)
 		})
-		return nil
 	})
 	return c
 }

@@ -13,20 +13,16 @@ import (
 )
 
 func (a *app) webhooksCommand() *cobra.Command {
-	c := group("webhooks", "Shows events that wait or could not be delivered, and sends these again",
+	return group("webhooks", "Shows events that wait or could not be delivered, and sends these again",
 		"Shows the events for your backend that wait or could not be delivered, and sends the latter again.",
 		a.webhooksDeadCommand(), a.webhooksDropCommand(), a.webhooksRetryCommand(), &cobra.Command{
 			Use: "waiting", Short: "Shows how many events wait, since when, and the last attempt", Args: args(0, 0, ""), RunE: a.call(a.webhooksWaiting),
 		})
-	return c
 }
 
 func (a *app) webhooksWaiting(ctx context.Context, sb *backend.Client, _ []string) error {
 	w, err := sb.Webhooks(ctx)
-	if err != nil {
-		return err
-	}
-	a.screen.Value(w, func() {
+	return a.show(w, err, func() {
 		a.screen.Pairs("waiting", fmt.Sprint(w.Waiting), "oldest", a.screen.When(w.Oldest, time.Now()),
 			"dead letters", fmt.Sprint(w.Dead), "dropped", fmt.Sprint(w.Dropped),
 			"failed attempts", fmt.Sprint(w.Attempts), "next attempt", a.screen.When(w.RetryAt, time.Now()))
@@ -41,7 +37,6 @@ func (a *app) webhooksWaiting(ctx context.Context, sb *backend.Client, _ []strin
 			a.screen.Pairs("endpoint", e.URL, "events", strings.Join(e.Events, " "))
 		}
 	})
-	return nil
 }
 
 func (a *app) webhooksDeadCommand() *cobra.Command {
@@ -55,18 +50,12 @@ func (a *app) webhooksDeadCommand() *cobra.Command {
 			all.Letters, all.Cursor = append(all.Letters, p.Letters...), p.Cursor
 			return p.Cursor, len(all.Letters), err
 		})
-		if err != nil {
-			return err
-		}
-		a.screen.Value(all, func() {
-			rows := make([][]screen.Cell, len(all.Letters))
-			for i, l := range all.Letters {
-				rows[i] = []screen.Cell{{Text: a.screen.When(l.At, time.Now())}, {Text: l.Reason, Color: screen.Yellow}, {Text: string(l.Event)}}
-			}
-			a.screen.Table([]string{"given up", "reason", "event"}, rows)
-			a.noteMore(all.Cursor, len(rows))
+		return a.show(all, err, func() {
+			table(a, []string{"given up", "reason", "event"}, all.Letters, func(l backend.DeadLetter) []screen.Cell {
+				return []screen.Cell{{Text: a.screen.When(l.At, time.Now())}, {Text: l.Reason, Color: screen.Yellow}, {Text: string(l.Event)}}
+			})
+			a.noteMore(all.Cursor, len(all.Letters))
 		})
-		return nil
 	})
 	return c
 }
@@ -83,11 +72,7 @@ func (a *app) webhooksRetryCommand() *cobra.Command {
 			} else {
 				n, err = sb.RetryDeadLetters(ctx)
 			}
-			if err != nil {
-				return err
-			}
-			a.screen.Value(map[string]int{"retried": n}, func() { a.screen.Text("%s queued again", count(n, "event")) })
-			return nil
+			return a.show(map[string]int{"retried": n}, err, func() { a.screen.Text("%s queued again", count(n, "event")) })
 		}),
 	}
 }
@@ -98,11 +83,7 @@ func (a *app) webhooksDropCommand() *cobra.Command {
 		Long: "Drops the event with the id EVENT, which `webhooks dead` shows. It is never sent.",
 		Args: args(1, 1, "the id of an event"),
 		RunE: a.call(func(ctx context.Context, sb *backend.Client, names []string) error {
-			if err := sb.DropDeadLetter(ctx, names[0]); err != nil {
-				return err
-			}
-			a.screen.Value(map[string]int{"dropped": 1}, func() { a.screen.Text("1 event dropped") })
-			return nil
+			return a.show(map[string]int{"dropped": 1}, sb.DropDeadLetter(ctx, names[0]), func() { a.screen.Text("1 event dropped") })
 		}),
 	}
 }

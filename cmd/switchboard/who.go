@@ -64,15 +64,10 @@ func (a *app) whoOnline(ctx context.Context, sb *backend.Client, limit int) erro
 		all.Users = append(all.Users, p.Users...)
 		return p.Cursor, len(all.Users), err
 	})
-	if err != nil {
-		return err
-	}
-	a.screen.Value(all, func() {
-		rows := make([][]screen.Cell, len(all.Users))
-		for i, u := range all.Users {
-			rows[i] = []screen.Cell{{Text: u.User, Color: screen.Bold}, screen.Number(len(u.Clients)), {Text: strings.Join(u.Clients, " ")}}
-		}
-		a.screen.Table([]string{"user", "devices", "clients"}, rows)
+	return a.show(all, err, func() {
+		table(a, []string{"user", "devices", "clients"}, all.Users, func(u backend.OnlineUser) []screen.Cell {
+			return []screen.Cell{{Text: u.User, Color: screen.Bold}, screen.Number(len(u.Clients)), {Text: strings.Join(u.Clients, " ")}}
+		})
 		if all.Cursor != "" {
 			a.note("the first %d of about %d users; --limit 0 shows all", len(all.Users), all.Count)
 		}
@@ -80,7 +75,6 @@ func (a *app) whoOnline(ctx context.Context, sb *backend.Client, limit int) erro
 			a.note("an instance did not answer: its users are missing")
 		}
 	})
-	return nil
 }
 
 func (a *app) whoUsers(ctx context.Context, sb *backend.Client, names []string) error {
@@ -125,36 +119,26 @@ func (a *app) whoChannel(ctx context.Context, sb *backend.Client, channel string
 		all.Clients = append(all.Clients, p.Clients...)
 		return p.Cursor, len(all.Clients), err
 	})
-	if err != nil {
-		return err
-	}
-	a.screen.Value(all, func() {
-		rows := make([][]screen.Cell, len(all.Clients))
-		for i, m := range all.Clients {
-			rows[i] = []screen.Cell{
+	return a.show(all, err, func() {
+		table(a, []string{"client", "user", "since", "info", "here"}, all.Clients, func(m backend.Member) []screen.Cell {
+			return []screen.Cell{
 				{Text: m.Client, Color: screen.Bold}, {Text: m.User}, {Text: a.screen.When(m.Since, time.Now())},
 				{Text: string(m.Info), Color: screen.Dim}, {Text: string(m.Here), Color: screen.Dim},
 			}
-		}
-		a.screen.Table([]string{"client", "user", "since", "info", "here"}, rows)
+		})
 		if all.Cursor != "" {
-			a.note("the first %d of %d clients; --limit 0 shows all", len(rows), all.Count)
+			a.note("the first %d of %d clients; --limit 0 shows all", len(all.Clients), all.Count)
 		}
 	})
-	return nil
 }
 
 func (a *app) whoClient(ctx context.Context, sb *backend.Client, id string) error {
 	c, err := sb.Client(ctx, id)
-	if err != nil {
-		return err
-	}
-	a.screen.Value(c, func() {
+	return a.show(c, err, func() {
 		a.screen.Pairs("client", c.Client, "user", c.User, "state", online(c.Online), "server", c.Server,
 			"since", a.screen.When(c.Since, time.Now()), "address", c.Address, "token ends", a.screen.When(c.Expires*1000, time.Now()),
 			"queued", fmt.Sprint(c.Queued), "channels", strings.Join(c.Channels, " "))
 	})
-	return nil
 }
 
 // mostPerPage is the most that the API returns in one page.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
+
+	"switchboard/cmd/internal/screen"
 )
 
 // millis is the time format of the log.
@@ -19,7 +21,7 @@ func Log(w io.Writer, level, format string) (zerolog.Logger, error) {
 	if err != nil {
 		return zerolog.Nop(), err
 	}
-	tty := isTerminal(w)
+	tty := screen.IsTerminal(w)
 	if format == "console" || format == "auto" && tty {
 		plain := !tty || os.Getenv("TERM") == "dumb" // zerolog itself respects NO_COLOR
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: plain}
@@ -28,15 +30,6 @@ func Log(w io.Writer, level, format string) (zerolog.Logger, error) {
 	log := zerolog.New(w).Level(l).With().Timestamp().Logger()
 	redis.SetLogger(redisLog{log})
 	return log, nil
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // redisLog logs the messages of go-redis, which otherwise go to stderr. They have debug level: they
