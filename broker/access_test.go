@@ -101,6 +101,7 @@ func (i instance) callWithKey(t *testing.T, key, method, path, body string) (int
 }
 
 func TestTokenGrantsChannels(t *testing.T) {
+	t.Parallel()
 	i := start(t, memoryStore(queue.Options{}), withAccessRules(t))
 	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
 		p := dial(i)
@@ -189,6 +190,7 @@ func TestReload(t *testing.T) {
 // TestTokenKeysAreFetched: until the endpoint answers, the broker is not ready and asks clients to
 // reconnect later.
 func TestTokenKeysAreFetched(t *testing.T) {
+	t.Parallel()
 	var answer atomic.Pointer[string]
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if text := answer.Load(); text != nil {

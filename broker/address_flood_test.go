@@ -27,6 +27,7 @@ var halfOpen = []string{
 // limit of connections from one address bounds them, and the connect deadline closes them. Clients
 // from other addresses connect meanwhile.
 func TestAddressFlood(t *testing.T) {
+	t.Parallel()
 	const flood, perAddress, total = 10_000, 100, 150
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 		o.Limits.AddressConnections, o.Limits.Connections, o.Timing.Connect = perAddress, total, 5*time.Second // shorter deadlines fail on a busy machine

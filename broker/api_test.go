@@ -102,6 +102,7 @@ func TestCrossOriginPush(t *testing.T) {
 }
 
 func TestBatchKeepsOrderPerTarget(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	brokers := startThree(t, s, nil)
 	p := dialers["tcp"](t, brokers[1])
@@ -122,6 +123,7 @@ func TestBatchKeepsOrderPerTarget(t *testing.T) {
 
 // TestAPIKeysAndTokens: calls need a key, and connects need a token.
 func TestAPIKeysAndTokens(t *testing.T) {
+	t.Parallel()
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -139,6 +139,7 @@ func keysLike(t *testing.T, c *redis.ClusterClient, pattern string) (keys []stri
 // TestLostChannelSet checks that a broker restores what a failover lost of the list of channels,
 // and touches no other channel. GET /v1/channels then has each of them once.
 func TestLostChannelSet(t *testing.T) {
+	t.Parallel()
 	i, reg := startListing(t)
 	rdb, prefix := reg.rdb, reg.prefix
 	p := dialers["tcp"](t, i)
@@ -206,6 +207,7 @@ func TestLostChannelSet(t *testing.T) {
 // TestLostHeldChannels checks that a broker restores what a failover lost of its own list, and adds
 // channels to the list of all channels only in the same slot: the other sets are on other masters.
 func TestLostHeldChannels(t *testing.T) {
+	t.Parallel()
 	i, reg := startListing(t)
 	rdb, prefix := reg.rdb, reg.prefix
 	p := dialers["tcp"](t, i)
@@ -251,6 +253,7 @@ func TestLostHeldChannels(t *testing.T) {
 // TestFormerBrokerInCluster checks that a broker keeps ch_list while a broker of the release before
 // the sets is listed, and only then; also if that one starts later, as in a rollback.
 func TestFormerBrokerInCluster(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.StartCluster(t, 3).Client(t)
 	s, prefix := redisStore(t, rdb, testBeat)
 	reg := &listingRegistry{Registry: s.registry}

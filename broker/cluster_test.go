@@ -60,6 +60,7 @@ func threeBrokers(t *testing.T, change func(*broker.Options)) map[string]func() 
 }
 
 func TestAnyServerReachesEveryClient(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	for name, client := range map[string]redis.UniversalClient{"one Redis": shared.Client(t), "a Cluster": cluster.Client(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +143,7 @@ func TestClientMovesToAnotherServer(t *testing.T) {
 // TestFaultyHints: if hints are lost, repeated or reordered, messages still arrive once and in
 // order.
 func TestFaultyHints(t *testing.T) {
+	t.Parallel()
 	for fault, n := range map[string]int{"drop": 3, "mangle": 100} {
 		t.Run(fault, func(t *testing.T) {
 			s, _ := redisStore(t, shared.Client(t), testBeat)
@@ -275,6 +277,7 @@ func TestSeparateLinkPort(t *testing.T) {
 // TestDeclaredDead: a live server is declared dead. It continues under a new id, and its client
 // notices nothing.
 func TestDeclaredDead(t *testing.T) {
+	t.Parallel()
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
 	brokers := startThree(t, s, nil)
 	p := dialers["tcp"](t, brokers[0])

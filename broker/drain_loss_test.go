@@ -131,6 +131,7 @@ func pushUntilAccepted(t *testing.T, addrs [2]string, first int, body string) {
 // TestDrainLosesNothing: a broker shuts down under load, and its clients move to another one. Each
 // accepted push reaches all of them once, in the order of its pusher.
 func TestDrainLosesNothing(t *testing.T) {
+	t.Parallel()
 	const clientCount = 20
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	change := func(o *broker.Options) { o.Timing.Beat = testBeat }

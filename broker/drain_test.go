@@ -91,6 +91,7 @@ func checkSpread(t *testing.T, list []closing, drain time.Duration) {
 }
 
 func TestDrainSpreadsReconnects(t *testing.T) {
+	t.Parallel()
 	const drain = 8 * time.Second
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Drain = drain })
 	list := closings(t, i, 1000, `{"type":"connect","client":"c%d"}`, func() {
@@ -169,6 +170,7 @@ func oneByOne[P, T any](ctx context.Context, pushes []P, call func(context.Conte
 // TestConnectDuringDrain: until the clients are unbound, the ports answer that the broker drains.
 // The reconnects of refused clients are spread too.
 func TestConnectDuringDrain(t *testing.T) {
+	t.Parallel()
 	const drain = time.Minute
 	s := memoryStore(queue.Options{})
 	q := newHeldQueue(s.queue, "unbind")
@@ -204,6 +206,7 @@ func TestConnectDuringDrain(t *testing.T) {
 
 // TestPushDuringDrain: a push that is under way when the drain begins is answered with its result.
 func TestPushDuringDrain(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		body   string
 		result error

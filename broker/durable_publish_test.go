@@ -21,6 +21,7 @@ import (
 // is an error with the id and the results, what was published arrives, and publishes that are not
 // durable succeed.
 func TestDurablePublishes(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	replica := redistest.StartReplica(t, server)
 	s, _ := redisStore(t, server.Client(t), testBeat)
@@ -85,6 +86,7 @@ func (p *testClient) subscribeStateOfNew(channel string) {
 // TestDurablePublishOfSDK: package client returns the id and the results together with
 // ErrNotReplicated. There is no replica.
 func TestDurablePublishOfSDK(t *testing.T) {
+	t.Parallel()
 	i, _, _ := startWithOwnRedis(t)
 	i.awaitReady(t, http.StatusOK)
 	c, err := client.New(client.Options{URLs: []string{"ws://" + i.HTTP + "/ws"}, User: "bob"})

@@ -22,6 +22,7 @@ func results(answer object) (lines []string) {
 // TestDurablePushes: durable pushes to every kind of target. While the replica is paused they are
 // still delivered, and the answer says that no replica confirmed them.
 func TestDurablePushes(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	replica := redistest.StartReplica(t, server)
 	s, _ := redisStore(t, server.Client(t), testBeat)
@@ -85,6 +86,7 @@ func TestDurablePushes(t *testing.T) {
 // TestDurableBatchWaitsOnce: a batch waits for the replica once for each target. Otherwise, without
 // a replica, each push would take a second.
 func TestDurableBatchWaitsOnce(t *testing.T) {
+	t.Parallel()
 	i, server, _ := startWithOwnRedis(t)
 	i.awaitReady(t, http.StatusOK)
 	var messages []string

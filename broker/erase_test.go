@@ -95,6 +95,7 @@ func wantErasedPage(t *testing.T, page object, id any, answer object) {
 
 // TestEraseRefused checks what cannot be erased, and a push to all, which can.
 func TestEraseRefused(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	i := start(t, s, nil)
 	id := i.push(t, `{"channel":"news","data":1}`)["id"]

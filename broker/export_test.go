@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 
+	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -26,3 +27,10 @@ func (b *Broker) CompareQueues(ctx context.Context) error {
 
 // WatchCount returns the number of calls that wait for messages of a channel.
 func (b *Broker) WatchCount(channel string) int { return b.hub.WatchCount(channel) }
+
+// Delivered returns the metric of messages written to sockets, which each tick updates.
+func (b *Broker) Delivered() int {
+	var m dto.Metric
+	_ = b.metrics.delivered.Write(&m)
+	return int(m.GetCounter().GetValue())
+}

@@ -92,6 +92,7 @@ func TestEachPushIsAuthorised(t *testing.T) {
 
 // TestCrossOriginPushOnFastPush: fast push refuses pushes from pages of other origins too.
 func TestCrossOriginPushOnFastPush(t *testing.T) {
+	t.Parallel()
 	c := start(t, memoryStore(queue.Options{}), nil).caller(t)
 	for range 2 {
 		c.expect(200, `"id"`, "POST", "/v1/push", "", aPush)

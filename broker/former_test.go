@@ -11,6 +11,7 @@ import (
 // TestServerOfAFormerVersion checks that a server whose beats write only s_list and its entry is
 // live for as long as it has a lease, beside a server of this version.
 func TestServerOfAFormerVersion(t *testing.T) {
+	t.Parallel()
 	client := shared.Client(t)
 	s, prefix := redisStore(t, client, testBeat)
 	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })

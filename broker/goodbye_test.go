@@ -39,6 +39,7 @@ func (r leaveRegistry) Leave(ctx context.Context, server string) error {
 // TestNoGoodbyeAfterCallWithoutAnswer checks that a message arrives that the store appends only
 // after its broker has ended as planned and sent its last hints: that broker must not say goodbye.
 func TestNoGoodbyeAfterCallWithoutAnswer(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	other := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })
 	other.awaitReady(t, http.StatusOK)

@@ -255,6 +255,11 @@ func newTestClient(t *testing.T, dial func(context.Context) (textconn.Conn, erro
 
 // overAllTransports runs a test over each of the three transports.
 func overAllTransports(t *testing.T, test func(t *testing.T, dial func(instance) *testClient)) {
+	over(t, dialers, test)
+}
+
+// over runs a test with each of the dialers.
+func over(t *testing.T, dialers map[string]func(*testing.T, instance) *testClient, test func(t *testing.T, dial func(instance) *testClient)) {
 	for name, dial := range dialers {
 		t.Run(name, func(t *testing.T) {
 			test(t, func(i instance) *testClient { return dial(t, i) })

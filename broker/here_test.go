@@ -11,6 +11,7 @@ import (
 // TestHere: members see the values that clients on all servers show, as events and in pages, until
 // they end.
 func TestHere(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), 2*time.Second)
 	a, b := start(t, s, nil), start(t, s, nil)
 	a.awaitReady(t, 200)

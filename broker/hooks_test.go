@@ -150,6 +150,7 @@ func TestHooksRecover(t *testing.T) {
 // TestHooksFailClosed: no client is connected or subscribed unless the backend allows it. Connected
 // clients stay connected.
 func TestHooksFailClosed(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		answer, code, end string
 		reconnect         bool

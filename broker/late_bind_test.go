@@ -87,6 +87,7 @@ func (l *delayedLink) relay(down net.Conn) {
 // TestLateBind: the bind of a connection is on its way to Redis for so long that the broker gives
 // up. The client connects to another broker, and stays there when Redis executes the first bind.
 func TestLateBind(t *testing.T) {
+	t.Parallel()
 	rdb := shared.Client(t)
 	s, prefix := redisStore(t, rdb, testBeat)
 	change := func(o *broker.Options) { o.Timing.Beat = testBeat }

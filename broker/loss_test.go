@@ -17,6 +17,7 @@ import (
 // TestEmptyStoreCausesGaps: Redis restarts empty. All readers, from any position, receive a gap for
 // the messages that it had acknowledged.
 func TestEmptyStoreCausesGaps(t *testing.T) {
+	t.Parallel()
 	i, server, _ := startWithOwnRedis(t)
 	i.awaitReady(t, http.StatusOK)
 	reader := dialers["tcp"](t, i)
@@ -168,6 +169,7 @@ func TestBindingThatTheStoreForgot(t *testing.T) {
 // TestLossSeenByTheOwner: the server that stored the messages is gone, but another one that
 // delivered them notices the loss.
 func TestLossSeenByTheOwner(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s, _ := redisStore(t, server.Client(t), testBeat)
 	beat := func(o *broker.Options) { o.Timing.Beat = testBeat }

@@ -31,6 +31,7 @@ func twoBrokers(t *testing.T, test func(t *testing.T, a, b instance)) {
 
 // TestOnlineUsers: pages list each user once, with all clients, whichever broker has them.
 func TestOnlineUsers(t *testing.T) {
+	t.Parallel()
 	twoBrokers(t, func(t *testing.T, a, b instance) {
 		want := map[string]string{"amy": "[amy/phone amy/tab]", "bob": "[bob/phone]", "b/c": "[b/c/phone]"}
 		connections := []*testClient{}

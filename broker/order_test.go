@@ -82,6 +82,7 @@ func filesInOrder(t *testing.T, dir string) []string {
 // TestSessionReadsDown checks that package session can be read in the order of its list: a file
 // uses names of later files. A pair of files counts once, methods count, and fields do not.
 func TestSessionReadsDown(t *testing.T) {
+	t.Parallel()
 	order := filesInOrder(t, "session")
 	against := map[string]string{} // an example by pair of files
 	for use, name := range usesBetweenFiles(t, "session") {

@@ -49,6 +49,7 @@ func (p *testClient) expectGap(after, to int64) {
 // unsent cause a gap. At the next connect, dropped messages that were sent but not acknowledged
 // cause one too.
 func TestOverflowOfAClientThatDoesNotAcknowledge(t *testing.T) {
+	t.Parallel()
 	s := memoryStore(queue.Options{ClientCap: 300})
 	i := start(t, s, nil)
 	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
@@ -82,12 +83,13 @@ func TestOverflowOfAClientThatDoesNotAcknowledge(t *testing.T) {
 // TestOverflowOfAStalledClient: a client that did not read receives each gap in the place of the
 // dropped messages.
 func TestOverflowOfAStalledClient(t *testing.T) {
+	t.Parallel()
 	i := start(t, memoryStore(queue.Options{ClientCap: 5}), nil)
-	overAllTransports(t, func(t *testing.T, dial func(instance) *testClient) {
+	over(t, smallDialers, func(t *testing.T, dial func(instance) *testClient) {
 		client := clientName(t.Name())
 		p := dial(i)
 		p.connect(client, "")
-		ids := i.fill(t, client, 170, fmt.Sprintf(`"data":%q`, strings.Repeat("x", 60_000))) // 10 MB: more than socket buffers hold
+		ids := i.fill(t, client, 128, fmt.Sprintf(`"data":%q`, strings.Repeat("x", 16<<10))) // 2 MiB: more than the buffers hold
 		gaps := 0
 		for at := -1; at < len(ids)-1; {
 			m := p.receive()

@@ -12,6 +12,7 @@ import (
 // TestPresence: a watcher receives joins and leaves, and the member list, of clients on all
 // servers.
 func TestPresence(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), 2*time.Second)
 	a, b := start(t, s, nil), start(t, s, nil)
 	a.awaitReady(t, 200)
@@ -89,6 +90,7 @@ func TestPresenceAddedLater(t *testing.T) {
 // TestFollowUser: a user is online when the first device connects, and offline when the last device
 // has been gone for the grace period.
 func TestFollowUser(t *testing.T) {
+	t.Parallel()
 	i := start(t, memoryStore(queue.Options{}), nil)
 	var tabs []*testClient
 	follow := func(dial func(*testing.T, instance) *testClient) *testClient {

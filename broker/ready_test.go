@@ -32,6 +32,7 @@ func (q brokenQueue) ReadChannel(ctx context.Context, channel string, after int6
 
 // TestReadyRequiresDelivery: a lease and successful writes alone do not make a broker ready.
 func TestReadyRequiresDelivery(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	q := brokenQueue{s.queue, new(atomic.Bool)}
 	s.queue = q
@@ -77,6 +78,7 @@ func TestReadyNamesTheStep(t *testing.T) {
 
 // TestReadyRequiresBindings: the self test notices lost bindings, and the broker makes them again.
 func TestReadyRequiresBindings(t *testing.T) {
+	t.Parallel()
 	c := shared.Client(t)
 	s, prefix := redisStore(t, c, testBeat)
 	i := start(t, s, func(o *broker.Options) { o.Timing.Beat = testBeat })

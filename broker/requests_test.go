@@ -22,6 +22,7 @@ import (
 // TestRequestsToURL checks that a broker in memory sends the requests of clients to the backend,
 // and what a client receives for each kind of answer.
 func TestRequestsToURL(t *testing.T) {
+	t.Parallel()
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var request struct {
 			User  string

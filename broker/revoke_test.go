@@ -63,6 +63,7 @@ func (p *testClient) expectPong() {
 // TestRevokeUser: connections with revoked tokens end on all servers, and the tokens are refused
 // everywhere. Tokens that were issued later, and those of others, are not affected.
 func TestRevokeUser(t *testing.T) {
+	t.Parallel()
 	for name, startAll := range threeBrokers(t, withTokens(t)) {
 		t.Run(name, func(t *testing.T) {
 			brokers := startAll()
@@ -123,6 +124,7 @@ func TestRevokeUser(t *testing.T) {
 
 // TestRevokeClient: only the tokens of one client are refused.
 func TestRevokeClient(t *testing.T) {
+	t.Parallel()
 	for name, startAll := range threeBrokers(t, withTokens(t)) {
 		t.Run(name, func(t *testing.T) {
 			brokers := startAll()
@@ -173,6 +175,7 @@ func TestRevokedTokenEndsNoConnection(t *testing.T) {
 // TestLostRevocation: the server that stored a revocation has told no other one. Each reads it at
 // its next beat.
 func TestLostRevocation(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	brokers := startThree(t, s, withTokens(t))
 	var clients []*testClient
@@ -317,6 +320,7 @@ func TestRevokeOpenBroker(t *testing.T) {
 
 // TestRevokeSurvives: a revocation outlives all brokers. Durable asks for a replica.
 func TestRevokeSurvives(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	first := start(t, s, withTokens(t))
 	first.awaitReady(t, http.StatusOK)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,25 +34,31 @@ type slowClient struct {
 	pushed int
 }
 
+// smallDialer connects with a small receive buffer. The small segment size keeps the broker's send
+// buffer small too.
+var smallDialer = net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+	return errors.Join(raw.Control(func(fd uintptr) {
+		err = errors.Join(unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, 1400),
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 16<<10))
+	}), err)
+}}
+
+// smallDialers open a connection with small buffers over each of the three transports. They hold
+// less than 1 MiB.
+var smallDialers = map[string]func(*testing.T, instance) *testClient{
+	"tcp": func(t *testing.T, i instance) *testClient { return dialLines(t, smallDialer, i.TCP) },
+	"websocket on the loop": func(t *testing.T, i instance) *testClient {
+		return dialWSOver(t, &http.Transport{DialContext: smallDialer.DialContext}, "ws://"+i.TCP+"/ws")
+	},
+	"websocket on net/http": func(t *testing.T, i instance) *testClient {
+		return dialWSOver(t, &http.Transport{DialContext: smallDialer.DialContext}, "ws://"+i.HTTP+"/ws")
+	},
+}
+
 // withSlowClient runs a test with a client on each of the three transports, each with a broker
-// whose limit is slowTicks. The client's receive buffer is small. The small segment size keeps the
-// broker's send buffer small too.
+// whose limit is slowTicks. The client's buffers are small.
 func withSlowClient(t *testing.T, test func(c *slowClient)) {
-	small := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
-		return errors.Join(raw.Control(func(fd uintptr) {
-			err = errors.Join(unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, 1400),
-				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 16<<10))
-		}), err)
-	}}
-	for name, dial := range map[string]func(*testing.T, instance) *testClient{
-		"tcp": func(t *testing.T, i instance) *testClient { return dialLines(t, small, i.TCP) },
-		"websocket on the loop": func(t *testing.T, i instance) *testClient {
-			return dialWSOver(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.TCP+"/ws")
-		},
-		"websocket on net/http": func(t *testing.T, i instance) *testClient {
-			return dialWSOver(t, &http.Transport{DialContext: small.DialContext}, "ws://"+i.HTTP+"/ws")
-		},
-	} {
+	for name, dial := range smallDialers {
 		t.Run(name, func(t *testing.T) {
 			i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {
 				o.Timing.Slow, o.Timing.Ping, o.Timing.Refresh = slowTicks*time.Second, 10*time.Hour, 10*time.Hour
@@ -83,34 +88,13 @@ func (c *slowClient) written() (delivered int) {
 	unchanged := 0
 	await.True(c.t, "the socket is full", func() bool {
 		c.i.TickSessions(1) // updates the metric
-		now := c.delivered()
+		now := c.i.Delivered()
 		if unchanged++; now != delivered {
 			delivered, unchanged = now, 0
 		}
 		return unchanged == 20 || now == c.pushed
 	})
 	return delivered
-}
-
-// delivered returns the metric of messages written to sockets.
-func (c *slowClient) delivered() int {
-	c.t.Helper()
-	resp, err := http.Get("http://" + c.i.HTTP + "/metrics")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	_, count, _ := strings.Cut(string(text), "\nswitchboard_deliveries_total ")
-	count, _, _ = strings.Cut(count, "\n")
-	n, err := strconv.Atoi(count)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return n
 }
 
 func (c *slowClient) push(data string) {
@@ -135,6 +119,7 @@ func (c *slowClient) subscribed() bool {
 // TestClientThatNeverReadsIsClosed: it is closed at the limit and not before, with a closing that
 // it can still read.
 func TestClientThatNeverReadsIsClosed(t *testing.T) {
+	t.Parallel()
 	withSlowClient(t, func(c *slowClient) {
 		c.fill()
 		c.i.TickSessions(tolerated)
@@ -163,6 +148,7 @@ func TestClientThatNeverReadsIsClosed(t *testing.T) {
 // TestClientThatReadsSometimesIsNotSlow: the client leaves its socket unread several times, each
 // time for less than the limit.
 func TestClientThatReadsSometimesIsNotSlow(t *testing.T) {
+	t.Parallel()
 	withSlowClient(t, func(c *slowClient) {
 		for range 3 {
 			c.fill()

@@ -104,6 +104,7 @@ func (c *cutStream) complete(n int) bool {
 // clients reconnect to any broker, while brokers are drained and replaced. Each client gets each
 // message once, in order.
 func TestSSEDeliversOnce(t *testing.T) {
+	t.Parallel()
 	const clients, messages = 4, 150
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	var mu sync.Mutex // guards list
@@ -216,6 +217,7 @@ func (i instance) postAck(t *testing.T, query, header, body string) (int, string
 // TestSSEAcknowledgesByPOST: a client may send its acknowledgement to any broker. The broker that
 // has the client's stream then sends further messages, also if the hint is lost.
 func TestSSEAcknowledgesByPOST(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []string{"", "drop"} {
 		t.Run("fault:"+fault, func(t *testing.T) {
 			s, _ := redisStore(t, shared.Client(t), testBeat)
@@ -262,6 +264,7 @@ func TestSSEAcknowledgesByPOST(t *testing.T) {
 
 // TestSSEAcknowledgeRefuses: an acknowledgement needs the same rights as a connect of the client.
 func TestSSEAcknowledgeRefuses(t *testing.T) {
+	t.Parallel()
 	i := start(t, memoryStore(queue.Options{}), nil)
 	c := openStream(t, i, "client=tab&secret=0123456789abcdef", "")
 	c.expect("connected", nil)

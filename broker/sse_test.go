@@ -238,6 +238,7 @@ func TestSSEOrigins(t *testing.T) {
 
 // TestSSEComments: an idle stream gets comments, and is not closed for the client's silence.
 func TestSSEComments(t *testing.T) {
+	t.Parallel()
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Ping = time.Second })
 	s := openStream(t, i, "user=alice&client=phone", "")
 	s.expect("connected", object{"ping": 1})
@@ -250,6 +251,7 @@ func TestSSEComments(t *testing.T) {
 
 // TestSSEOverHTTP2: browsers keep all streams of a page on one connection.
 func TestSSEOverHTTP2(t *testing.T) {
+	t.Parallel()
 	ca := certtest.New(t)
 	pair := ca.Pair()
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) {

@@ -94,6 +94,7 @@ func TestBatchOfChanges(t *testing.T) {
 
 // TestLargeRefusalsInABatch checks that the answer to a batch shows about 1 MiB of current fields.
 func TestLargeRefusalsInABatch(t *testing.T) {
+	t.Parallel()
 	i := start(t, memoryStore(queue.Options{}), nil)
 	c := newStateCaller(t, i)
 	large := strings.Repeat("x", 15_000)
@@ -108,6 +109,7 @@ func TestLargeRefusalsInABatch(t *testing.T) {
 
 // TestPagesOfState checks the pages of a state, and queries of several channels.
 func TestPagesOfState(t *testing.T) {
+	t.Parallel()
 	forEachStateStore(t, nil, func(t *testing.T, c *stateCaller) {
 		large := strings.Repeat("x", 15_000)
 		c.run([][2]string{
@@ -313,6 +315,7 @@ func TestDurableChangeInMemory(t *testing.T) {
 // TestDurableChangeWithoutReplicas: the answer says that no replica confirmed the change, and shows
 // its results.
 func TestDurableChangeWithoutReplicas(t *testing.T) {
+	t.Parallel()
 	i, _, _ := startWithOwnRedis(t)
 	i.awaitReady(t, http.StatusOK)
 	c := newStateCaller(t, i)

@@ -94,6 +94,7 @@ func TestShutdownStoresTheEndsOfOwners(t *testing.T) {
 // TestOwnersOfADeclaredDeadServer: a live server is declared dead, and the janitor ends the owners
 // that are connected to it. Under its new id the server says that they are back.
 func TestOwnersOfADeclaredDeadServer(t *testing.T) {
+	t.Parallel()
 	s, prefix := redisStore(t, shared.Client(t), testBeat)
 	brokers := startThree(t, s, nil)
 	watcher, owner := dialers["tcp"](t, brokers[1]), dialers["tcp"](t, brokers[0])

@@ -83,6 +83,7 @@ func numbers(o object, names ...string) string {
 
 // TestStats: every server answers the numbers of all.
 func TestStats(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	brokers := startThree(t, s, nil)
 	phone := dialLines(t, net.Dialer{}, brokers[1].TCP)

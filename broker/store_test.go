@@ -29,6 +29,7 @@ func startWithOwnRedis(t *testing.T, redisArgs ...string) (instance, *redistest.
 // TestRedisRestartsEmpty: connections stay, and pushes are refused meanwhile. Afterwards everything
 // works as before, although Redis is empty.
 func TestRedisRestartsEmpty(t *testing.T) {
+	t.Parallel()
 	i, server, _ := startWithOwnRedis(t)
 	i.awaitReady(t, http.StatusOK)
 	p := dialers["tcp"](t, i)
@@ -74,6 +75,7 @@ func TestRedisRestartsEmpty(t *testing.T) {
 }
 
 func TestRedisUnreachableAtStart(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Kill()
 	s, _ := redisStore(t, server.Client(t), testBeat)
@@ -97,6 +99,7 @@ func TestRedisUnreachableAtStart(t *testing.T) {
 
 // TestFullRedis: pushes are refused, acknowledgements still work.
 func TestFullRedis(t *testing.T) {
+	t.Parallel()
 	i, _, client := startWithOwnRedis(t, "--maxmemory-policy", "noeviction")
 	i.awaitReady(t, http.StatusOK)
 	p := dialers["tcp"](t, i)
@@ -231,6 +234,7 @@ func TestConnectionLimit(t *testing.T) {
 }
 
 func TestIdleConnectionsArePingedAndClosed(t *testing.T) {
+	t.Parallel()
 	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Timing.Ping = time.Second })
 	p := dialers["tcp"](t, i)
 	p.connect("silent", "")

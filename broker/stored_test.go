@@ -46,6 +46,7 @@ func (i instance) hoard(t *testing.T, user string) (stored int) {
 // TestBrokersShareWhatAUserMayStore stores as much as a user may on three brokers, after
 // reconnects, and after a restart.
 func TestBrokersShareWhatAUserMayStore(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	limits := func(o *broker.Options) { o.Limits.UserStored = storedBurst }
 	for name, client := range map[string]redis.UniversalClient{"one Redis": shared.Client(t), "a Cluster": cluster.Client(t)} {

@@ -39,6 +39,7 @@ func (p *testClient) subscriptions(want map[string]bool) {
 // the backend subscribes and unsubscribes it. It ends up with the subscriptions of the last calls:
 // the connect finds the change, or the call finds the connection.
 func TestSubscribeBetweenConnections(t *testing.T) {
+	t.Parallel()
 	for name, startAll := range threeBrokers(t, onlyByBackend(t)) {
 		t.Run(name, func(t *testing.T) {
 			brokers := startAll()

@@ -50,6 +50,7 @@ func (i instance) pushData(t *testing.T, channel string, data any) object {
 // TestSubscribeByCall subscribes and unsubscribes the clients of a user, one client, and a client
 // without a user, that are connected to several brokers over all transports.
 func TestSubscribeByCall(t *testing.T) {
+	t.Parallel()
 	for name, startAll := range threeBrokers(t, onlyByBackend(t)) {
 		t.Run(name, func(t *testing.T) {
 			brokers := startAll()
@@ -102,6 +103,7 @@ func TestSubscribeByCall(t *testing.T) {
 // TestSubscribeWhileAway has a client that is away, or whose broker was killed, when the backend
 // subscribes and unsubscribes it. It connects to another broker.
 func TestSubscribeWhileAway(t *testing.T) {
+	t.Parallel()
 	for name, startAll := range threeBrokers(t, onlyByBackend(t)) {
 		t.Run(name, func(t *testing.T) {
 			brokers := startAll()
@@ -150,6 +152,7 @@ func TestSubscribeWhileAway(t *testing.T) {
 // TestLostSubscription: the broker that stored the change ended before it told another one. Each
 // reads it at its next beat.
 func TestLostSubscription(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	brokers := startThree(t, s, onlyByBackend(t))
 	p, guest := dialers["tcp"](t, brokers[1]), dialers["tcp"](t, brokers[2])
@@ -266,6 +269,7 @@ func (r *slowLists) Subscriptions(ctx context.Context, list []registry.Subscribe
 
 // TestSubscribePending: a server that cannot read the lists counts as pending, and follows.
 func TestSubscribePending(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	slow := &slowLists{Registry: s.registry}
 	other := s

@@ -196,6 +196,7 @@ func (q lostBindAnswers) BindClients(ctx context.Context, claims []queue.Claim) 
 // TestSupersededByALostAnswer: the answer to a bind is lost, so the new broker does not know the
 // old one. It sends the hint to all brokers.
 func TestSupersededByALostAnswer(t *testing.T) {
+	t.Parallel()
 	s, _ := redisStore(t, shared.Client(t), testBeat)
 	whole := s.queue
 	q := failingQueue{whole, new(atomic.Bool), new(atomic.Bool)}

@@ -46,6 +46,7 @@ func (p page) data() (list []any) {
 // TestHistoryWaits: calls on all servers wait for a message that one of them stores, and a tail
 // that passes on the id misses nothing.
 func TestHistoryWaits(t *testing.T) {
+	t.Parallel()
 	twoBrokers(t, func(t *testing.T, a, b instance) {
 		onA, onB := 2, 1
 		if a.ID() == b.ID() {
@@ -120,6 +121,7 @@ func TestHistoryReportsGaps(t *testing.T) {
 // TestQueueWaits: the queue of a client can be read without acknowledging it, and calls wait for
 // its messages, wherever the client is.
 func TestQueueWaits(t *testing.T) {
+	t.Parallel()
 	twoBrokers(t, func(t *testing.T, a, b instance) {
 		if p := <-a.tail(t, "/v1/clients/alice/phone/queue?wait=30"); p.status != http.StatusNotFound {
 			t.Fatalf("an unknown client: %v", p)

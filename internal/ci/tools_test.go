@@ -41,7 +41,7 @@ func script(t *testing.T, environ []string, name string, args ...string) (stdout
 }
 
 // basics are what the scripts themselves need.
-var basics = []string{"bash", "cat", "dirname", "env", "getconf", "git", "go", "grep", "mktemp", "rm", "sed", "sort", "uname"}
+var basics = []string{"bash", "cat", "cut", "dirname", "env", "getconf", "git", "go", "grep", "mktemp", "rm", "sed", "sort", "uname", "wc"}
 
 // leftOut returns the packages that .ci/packages leaves out, by program.
 func leftOut(t *testing.T, environ ...string) map[string][]string {
@@ -104,6 +104,16 @@ func TestTestPolicy(t *testing.T) {
 		if (err == nil) != tt.ok || strings.Contains(out, "without chromium: ") != tt.listed {
 			t.Errorf("%v: %v, %q", tt.environ, err, out)
 		}
+	}
+}
+
+// TestLargeTestsBegin: make test gives the packages with the largest tests to go test first.
+func TestLargeTestsBegin(t *testing.T) {
+	path := fakeGo(t, "switchboard", "switchboard/internal/slots", "switchboard/broker", "switchboard/queue", "switchboard/x")
+	out, _, err := script(t, []string{"CI=", "PATH=" + path}, "test")
+	want := " switchboard/broker switchboard/queue switchboard switchboard/internal/slots switchboard/x\n"
+	if err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v: %q, want %q", err, out, want)
 	}
 }
 
