@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 PROGRAMS = ./cmd/broker ./cmd/janitor ./cmd/switchboard
 
-.PHONY: run demo build js test test-long check platforms install-test-tools fuzz microbench bench bench-quick bench-million bench-failures load faults test-deploy image packages release clean
+.PHONY: run demo build js test test-long check platforms install-test-tools fuzz microbench bench bench-quick bench-million bench-failures bench-rooms load faults test-deploy image packages release clean
 
 run: ## a broker on 127.0.0.1:8080 (HTTP) and :7070 (TCP), in memory; ARGS="--insecure …" adds flags
 	@echo 'Compiling the broker. The first time, this takes some minutes.'
@@ -55,6 +55,9 @@ bench-million: ## a million connections on this machine, some five minutes and 1
 bench-failures: ## counts what Redis does after the kill, the start and the end of a broker and after a failover, some 40 minutes; writes bench/failures/REPORT.md
 	$(GO) run ./bench/failures --out bench/failures
 	$(GO) test ./bench/failures -run TestPage -update
+
+bench-rooms: ## rooms beside Colyseus, and holds, some six minutes; writes bench/rooms/REPORT.md
+	$(GO) run ./bench/suite --only 'rooms|holds' --rounds 2 --out bench/rooms
 
 load: ## measures a broker that it starts: connections, fan-out, memory and CPU
 	$(GO) run ./bench/suite --only load --system '^(floor|switchboard memory)$$' --rounds 1

@@ -43,6 +43,19 @@ var (
 	pushRate             = metric{id: "rate_per_s", name: "rate, pushes per second", unit: plain, neutral: true}
 )
 
+// The metrics of rooms.
+var (
+	roomMetrics = []metric{
+		{id: "joins_per_s", name: "joins per second", unit: plain, higherIsBetter: true},
+		{id: "cpu_us_per_join", name: "CPU per join", unit: micros},
+		{id: "changes_per_s", name: "changes per second", unit: plain, higherIsBetter: true},
+		perDelivery, redisPerDelivery,
+		{id: "cores", name: "cores used meanwhile", unit: plain, neutral: true},
+	}
+	roomMemory = metric{id: "rss_bytes_per_room", name: "RSS per room", unit: kilo}
+	roomRedis  = metric{id: "redis_bytes_per_room", name: "Redis per room", unit: kilo}
+)
+
 var catalog = []scenario{
 	{
 		id: "idle", title: "Memory of an idle connection",
@@ -214,6 +227,36 @@ var catalog = []scenario{
 		text:    "At most 256 messages are in flight. The broker may coalesce several messages into one write.",
 		metrics: []metric{perDelivery, deliveries, perPushNeutral, redisPerPush, perRead, generatorPerDelivery},
 	},
+	{
+		id: "rooms-4", title: "500 rooms of 4 players",
+		text: "Half of the rooms are in motion: each player changes its position again as soon as its last change has come back, and all players of the room receive it. " +
+			"A change of the broker is stored with an id in a history, checked against the rights of its field, and acknowledged to its writer; a change of Colyseus is an assignment in the " +
+			"memory of its process. The broker sends JSON, Colyseus a binary patch of 13 bytes for each player. “50 ms” delays a change by 25 ms on average, and its changes a second are " +
+			"bounded by the patches: 20 for each player. A join of Colyseus takes two connections, one to the matchmaker, as its client library does; that of the broker takes one. " +
+			"The memory of Node.js grows in steps, and so does that of Go: the ranges show it.",
+		metrics: slices.Concat(roomMetrics, []metric{
+			roomMemory, roomRedis,
+			{id: "idle_us_per_room", name: "CPU of an idle room a second", unit: micros},
+		}),
+	},
+	{
+		id: "rooms-50", title: "20 rooms of 50 players",
+		text:    "The same in all rooms. The broker sends several changes of a channel with one write if they are due at the same time, but never waits for more. Patches every 50 ms do wait.",
+		metrics: roomMetrics,
+	},
+	{
+		id: "rooms-empty", title: "1,000 rooms without players",
+		metrics: []metric{roomMemory, roomRedis},
+	},
+	{
+		id: "holds", title: "Holds of one unit, from 16 connections of a backend",
+		text: "The holds of one resource are in one channel. The memory store looks at the names of all fields of a channel for each hold, Redis has an index of the names.",
+		metrics: []metric{
+			{id: "cpu_us_per_hold", name: "CPU per hold", unit: micros},
+			{id: "holds_per_s", name: "holds per second", unit: plain, higherIsBetter: true},
+		},
+		curve: &curve{metric: "cpu_us_per_hold", x: "resources", y: "CPU per hold, µs"},
+	},
 }
 
 // floorSystem begins the names of the floors: the least work that a system could do.
@@ -229,7 +272,7 @@ func isPeer(system string) bool { return !isOurs(system) && !strings.HasPrefix(s
 // it keeps them in Redis.
 func inMemory(system string) bool {
 	words := strings.Fields(system)
-	return slices.Contains(words, "memory") || len(words) > 0 && (words[0] == "nchan" || words[0] == "mosquitto")
+	return slices.Contains(words, "memory") || len(words) > 0 && slices.Contains([]string{"nchan", "mosquitto", "colyseus"}, words[0])
 }
 
 // scenarios returns the scenarios that the run has results for: those of the catalog, then any

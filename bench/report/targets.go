@@ -88,7 +88,19 @@ var Targets = []Target{
 		Work: "changes to 1,000 subscribers, 16 publishers: CPU per delivery relative to messages", Scenario: "state-fanout-16p",
 		System: "switchboard tcp state", Metric: "cpu_us_per_delivery", RatioTo: "switchboard tcp", Limit: 1.3,
 	},
+	roomTarget("rooms-4", "memory", "each"), roomTarget("rooms-4", "memory", "50 ms"), roomTarget("rooms-4", "redis", "each"), roomTarget("rooms-4", "redis", "50 ms"),
+	roomTarget("rooms-50", "memory", "each"), roomTarget("rooms-50", "memory", "50 ms"), roomTarget("rooms-50", "redis", "each"), roomTarget("rooms-50", "redis", "50 ms"),
 	{Work: "idle connection with a state, TCP: RSS", Scenario: "state-idle", System: "switchboard tcp state", Metric: "rss_bytes_per_conn", Limit: 1200},
+}
+
+// roomTarget is that a change shall cost a fifth of what it costs in Colyseus: five times as many
+// changes with one core.
+func roomTarget(scenario, store, patches string) Target {
+	peer := "colyseus " + patches
+	return Target{
+		Work:     "a change in " + strings.ReplaceAll(scenario, "-", " of ") + ", " + store + ": CPU per delivery relative to " + peer,
+		Scenario: scenario, System: "switchboard " + store + " rooms", Metric: "cpu_us_per_delivery", RatioTo: peer, Limit: 0.2,
+	}
 }
 
 // flatLimit is the largest ratio of a curve's last point to its first.

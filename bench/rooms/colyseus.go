@@ -1,4 +1,4 @@
-package main
+package rooms
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ const (
 )
 
 // colyseusGame is a running Colyseus server.
-type colyseusGame struct{ *system.Colyseus }
+type colyseusGame struct{ *system.ColyseusServer }
 
 // seat is the answer to a request for a seat.
 type seat struct {

@@ -1,4 +1,4 @@
-package main
+package rooms
 
 import (
 	"context"
@@ -8,19 +8,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchboard/bench/system"
+	"switchboard/internal/await"
+
 	"golang.org/x/sync/errgroup"
 )
 
 // game is a running server that keeps rooms.
 type game interface {
-	// PIDs returns the processes of the server, without its Redis.
-	PIDs() []int
 	// enter opens the connection of a member and asks for a place. The first member of a room creates
 	// it and sets its id.
 	enter(ctx context.Context, m *member) error
 	// create makes rooms without members.
 	create(ctx context.Context, rooms int) error
-	Stop() error
 }
 
 // room is a room of the generator.
@@ -38,8 +38,8 @@ const joiners = 16
 // joinTimeout limits the join of one member.
 const joinTimeout = 20 * time.Second
 
-// players is all rooms and members of one server.
-type players struct {
+// Players is all rooms and members of one server.
+type Players struct {
 	game    game
 	rooms   []*room
 	readers sync.WaitGroup
@@ -48,7 +48,15 @@ type players struct {
 	err error      // the first error of a connection
 }
 
-func (p *players) fail(err error) {
+// New returns the players of a server, which has the settings of Settings if it is a broker.
+func New(server system.Running) *Players {
+	if c, ok := server.(*system.ColyseusServer); ok {
+		return &Players{game: colyseusGame{c}}
+	}
+	return &Players{game: switchboardGame{server}}
+}
+
+func (p *Players) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err == nil {
@@ -56,14 +64,14 @@ func (p *players) fail(err error) {
 	}
 }
 
-func (p *players) failure() error {
+func (p *Players) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// fill makes rooms and fills them, the members of each room one after the other.
-func (p *players) fill(ctx context.Context, rooms, capacity int) error {
+// Fill makes rooms and fills them, the members of each room one after the other.
+func (p *Players) Fill(ctx context.Context, rooms, capacity int) error {
 	if capacity > maxMembers {
 		return fmt.Errorf("%d members are more than %d", capacity, maxMembers)
 	}
@@ -77,7 +85,7 @@ func (p *players) fill(ctx context.Context, rooms, capacity int) error {
 	return errors.Join(group.Wait(), p.failure())
 }
 
-func (p *players) fillRoom(ctx context.Context, r *room) error {
+func (p *Players) fillRoom(ctx context.Context, r *room) error {
 	for number := 1; number <= r.capacity; number++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -102,9 +110,37 @@ func (p *players) fillRoom(ctx context.Context, r *room) error {
 	return nil
 }
 
-// totals returns how many changes the members of some rooms have made, and how many have arrived.
-func totals(rooms []*room) (made, delivered, expected int64) {
+// CreateEmpty makes rooms without members.
+func (p *Players) CreateEmpty(ctx context.Context, rooms int) error { return p.game.create(ctx, rooms) }
+
+// Rooms returns the number of rooms that Fill has made.
+func (p *Players) Rooms() int { return len(p.rooms) }
+
+// Move lets the members of the last n rooms change their positions until Verify.
+func (p *Players) Move(n int) error {
+	rooms := p.rooms[len(p.rooms)-n:]
 	for _, r := range rooms {
+		r.moving.Store(true)
+	}
+	for _, r := range rooms {
+		for _, m := range r.members {
+			if err := m.move(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Delivered returns how many changes have arrived at members.
+func (p *Players) Delivered() int64 {
+	_, delivered, _ := p.totals()
+	return delivered
+}
+
+// totals returns how many changes the members have made, and how many have arrived.
+func (p *Players) totals() (made, delivered, expected int64) {
+	for _, r := range p.rooms {
 		var here int64
 		for _, m := range r.members {
 			here += int64(m.made.Load())
@@ -116,8 +152,34 @@ func totals(rooms []*room) (made, delivered, expected int64) {
 	return made, delivered, expected
 }
 
-// close ends all connections.
-func (p *players) close() {
+// drainTimeout limits the time until all changes have arrived.
+const drainTimeout = 20 * time.Second
+
+// Verify ends the changes and waits until every change has reached every member of its room.
+func (p *Players) Verify(ctx context.Context) error {
+	for _, r := range p.rooms {
+		r.moving.Store(false)
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	for {
+		made, delivered, expected := p.totals()
+		switch err := p.failure(); {
+		case err != nil:
+			return err
+		case made == 0:
+			return errors.New("no member has changed anything")
+		case delivered == expected:
+			return nil
+		}
+		if err := await.Pause(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("%d of %d changes have arrived: %w", delivered, expected, err)
+		}
+	}
+}
+
+// Close ends all connections.
+func (p *Players) Close() {
 	for _, r := range p.rooms {
 		r.closed.Store(true)
 		for _, m := range r.members {

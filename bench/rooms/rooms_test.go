@@ -1,20 +1,14 @@
 //go:build long
 
-package main
+package rooms
 
 import (
-	"context"
 	"encoding/hex"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"switchboard/bench/progress"
-	"switchboard/bench/system"
 )
 
 // TestMoves reads changes in both protocols.
@@ -105,54 +99,6 @@ func TestSocket(t *testing.T) {
 		}
 		if want := append(head, body...); !slices.Equal(frame, want) {
 			t.Errorf("%d bytes: the frame begins with %x, want %x", size, frame[:min(8, len(frame))], want[:min(8, len(want))])
-		}
-	}
-}
-
-// TestBroker measures a broker in rooms of a few members, and prints the report.
-func TestBroker(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	r := &run{size: size{rounds: 1, largeRooms: 1, resources: 2, maxHolds: 50, time: 20 * time.Millisecond}, progress: progress.New(os.Stderr)}
-	var err error
-	if r.broker, err = system.BuildBroker(ctx, t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range contenders() {
-		if c.name != inMemory && c.name != overRedis {
-			continue
-		}
-		for _, do := range []func(*trial, context.Context) error{(*trial).large, (*trial).holds} {
-			if err := r.measure(ctx, c, do); err != nil {
-				t.Fatalf("%s: %v", c.name, err)
-			}
-		}
-	}
-	var text strings.Builder
-	r.report(&text, beginMachine())
-	for _, row := range []string{"| joins a second, rooms of 50 |", "| CPU of a delivered change, 50 members |", "| CPU of a hold, 2 resources |"} {
-		_, cells, _ := strings.Cut(text.String(), row)
-		if cells, _, _ = strings.Cut(cells, "\n"); !strings.ContainsAny(cells, "123456789") {
-			t.Errorf("the row %q has no figure: %s", row, cells)
-		}
-	}
-}
-
-// TestCell formats medians and ranges.
-func TestCell(t *testing.T) {
-	r := &run{figures: []figure{{"a", "m", 3000}, {"a", "m", 1000}, {"b", "m", 20}, {"a", "other", 7}}}
-	for _, test := range []struct {
-		contender string
-		format    func(float64) string
-		want      string
-	}{
-		{"a", kilobytes, "2.0 KB (1.0–3.0)"},
-		{"a", count, "2000 (1000–3000)"},
-		{"b", microseconds, "20.0 µs"},
-		{"c", count, "–"},
-	} {
-		if got := r.cell(test.contender, row{metric: "m", format: test.format}); got != test.want {
-			t.Errorf("cell of %s is %q, want %q", test.contender, got, test.want)
 		}
 	}
 }

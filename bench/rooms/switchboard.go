@@ -1,4 +1,4 @@
-package main
+package rooms
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"switchboard/bench/system"
 )
 
-// brokerSettings are the settings of the broker that differ from the defaults: the rooms and holds
+// Settings are the settings of the broker that differ from the defaults: the rooms and holds
 // are on, and clients may send as often as they can.
-var brokerSettings = []string{
+var Settings = []string{
 	"SWITCHBOARD_KIT_ROOMS={modes: {game: {capacity: 50, empty_life: 24h}}}", "SWITCHBOARD_KIT_HOLDS={}",
 	"SWITCHBOARD_LIMITS_MESSAGE_RATE=0", "SWITCHBOARD_LIMITS_BYTE_RATE=0", "SWITCHBOARD_LIMITS_USER_READ=0",
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 
+	"switchboard/bench/rooms"
 	"switchboard/bench/system"
 )
 
@@ -56,6 +57,10 @@ func contenders(broker, dir string) map[string]contender {
 		{name: "centrifuge map guarded", system: &system.Centrifuge{Dir: dir, Map: true, Guarded: true}, redis: true, state: true},
 		{name: "centrifuge memory map", system: &system.Centrifuge{Dir: dir, Map: true, Memory: true}, state: true},
 		{name: "socket.io", system: &system.SocketIO{}, redis: true},
+		{name: "switchboard memory rooms", system: &system.Switchboard{Program: broker, Env: rooms.Settings}, transport: "http"},
+		{name: "switchboard redis rooms", system: &system.Switchboard{Program: broker, Env: rooms.Settings}, transport: "http", redis: true},
+		{name: "colyseus each", system: &system.Colyseus{Patches: "each"}},
+		{name: "colyseus 50 ms", system: &system.Colyseus{Patches: "50"}},
 	} {
 		all[c.name] = c
 	}

@@ -66,20 +66,13 @@ func measureCursors(ctx context.Context, t *trial) error {
 	if err := t.sendValues(ctx, warmUp, false); err != nil {
 		return err
 	}
-	before, err := t.readCounters()
-	if err != nil {
-		return err
-	}
 	earlier, received := t.cursors.sent, t.cursors.received
-	if err := t.sendValues(ctx, t.size.time, true); err != nil {
-		return err
-	}
-	now, err := t.readCounters()
+	spent, err := t.spent(func() error { return t.sendValues(ctx, t.size.time, true) })
 	if err != nil {
 		return err
 	}
-	spent, values := now.since(before), (t.cursors.sent-earlier)*t.cursors.clients
-	t.record("cpu_us_per_value", micros(spent.server+spent.redis, values))
+	values := (t.cursors.sent - earlier) * t.cursors.clients
+	t.record("cpu_us_per_value", micros(spent.total(), values))
 	if t.redis != nil {
 		t.record("redis_us_per_value", micros(spent.redis, values))
 	}

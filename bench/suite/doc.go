@@ -30,6 +30,18 @@
 // the broker's resident set after it has stopped changing. It does not include the kernel's socket
 // memory.
 //
+// The scenarios "rooms-4", "rooms-50", "rooms-empty" and "holds" are not part of the report either.
+// They measure rooms of this project's broker (kit/room) beside those of Colyseus, and holds
+// (kit/hold); package rooms has the players. Their report is written by
+//
+//	go run ./bench/suite --only 'rooms|holds' --rounds 2 --out bench/rooms
+//
+// The changes a second count changes, not deliveries. The memory of a room is the growth of the
+// resident memory by some hundred rooms, after some rooms that are not counted. It contains the
+// connections of the members and their buffers in the process. A hold is one unit for one user with
+// an id of its own. All holds of a measurement stay. The holds of one resource change the same
+// channel, so attempts that lost a race are repeated and count in the CPU.
+//
 // The peers are nchan and mosquitto from the distribution, and two small servers in bench/peers:
 // one on the centrifuge library, in a separate Go module, and one on socket.io. Missing programs
 // are installed if possible (Debian packages as root, npm, the Go module proxy). If a peer is not
@@ -52,6 +64,6 @@
 // # Files
 //
 // Files in reading order: main.go, options.go, suite.go, scenarios.go, load.go, latency.go,
-// state.go, cursors.go, herd.go, webhooks.go, idle.go, measure.go, trial.go, loop.go, publish.go,
-// contenders.go, machine.go, redis.go.
+// state.go, rooms.go, cursors.go, herd.go, webhooks.go, idle.go, measure.go, trial.go, loop.go,
+// publish.go, contenders.go, machine.go, redis.go.
 package main

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 )
 
 // measureHerd cuts all connections, pushes a message to each client, and measures how all clients
@@ -39,43 +38,30 @@ func measureHerd(ctx context.Context, t *trial) error {
 // message that it missed.
 func (t *trial) measureReconnect(ctx context.Context) error {
 	n := t.size.connections
-	var commands float64
-	var err error
-	if t.redis != nil {
-		if commands, err = t.redis.info(ctx, "stats", "total_commands_processed"); err != nil {
-			return err
-		}
-	}
 	janitor, err := t.janitorCPU()
 	if err != nil {
 		return err
 	}
-	before, err := t.readCounters()
+	var spent counters
+	commands, err := t.commands(ctx, func() (err error) {
+		start := t.received()
+		spent, err = t.spent(func() error {
+			err := t.swarm.Reconnect(ctx, func() { t.show("%d of %d clients are connected again", t.swarm.Ready(), n) })
+			if err != nil {
+				return err
+			}
+			return t.swarm.Until(ctx, "receive what was missed", func() bool { return t.received()-start >= int64(n) })
+		})
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if err := t.swarm.Reconnect(ctx, func() { t.show("%d of %d clients are connected again", t.swarm.Ready(), n) }); err != nil {
-		return err
-	}
-	err = t.swarm.Until(ctx, "receive what was missed", func() bool { return t.received()-before.received >= int64(n) })
-	if err != nil {
-		return err
-	}
-	now, err := t.readCounters()
-	if err != nil {
-		return err
-	}
-	if err := t.recordJanitorCPU(janitor); err != nil {
-		return err
-	}
-	spent := now.since(before)
 	t.record("cpu_us_per_conn", micros(spent.server, int64(n)))
-	t.record("seconds", float64(now.at.Sub(before.at))/float64(time.Second))
-	if t.redis == nil {
-		return nil
+	t.record("seconds", spent.elapsed.Seconds())
+	if t.redis != nil {
+		t.record("redis_us_per_conn", micros(spent.redis, int64(n)))
+		t.record("redis_commands_per_conn", commands/float64(n))
 	}
-	last, err := t.redis.info(ctx, "stats", "total_commands_processed")
-	t.record("redis_us_per_conn", micros(spent.redis, int64(n)))
-	t.record("redis_commands_per_conn", (last-commands)/float64(n))
-	return err
+	return t.recordJanitorCPU(janitor)
 }

@@ -26,19 +26,20 @@ func measureInstances(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		before, err := t.readCounters()
+		var pushes int64
+		spent, err := t.spent(func() (err error) {
+			pushes, err = p.oneAtATime(ctx)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		pushes, err := p.oneAtATime(ctx)
-		if err != nil {
-			return err
-		}
-		ratio := time.Since(before.at).Seconds() / idleTime.Seconds()
-		before.server += time.Duration(float64(idle.server) * ratio)
-		before.redis += time.Duration(float64(idle.redis) * ratio)
-		t.record("rest_ms_per_s", milliseconds(idle.server+idle.redis)/idleTime.Seconds())
-		return t.recordPushes(before, pushes)
+		ratio := spent.elapsed.Seconds() / idleTime.Seconds()
+		spent.server -= time.Duration(float64(idle.server) * ratio)
+		spent.redis -= time.Duration(float64(idle.redis) * ratio)
+		t.record("rest_ms_per_s", milliseconds(idle.total())/idleTime.Seconds())
+		t.recordPushes(spent, pushes)
+		return nil
 	})
 }
 
@@ -92,30 +93,31 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // measureIdle waits for d. It returns the CPU time used and the number of Redis commands.
 func (t *trial) measureIdle(ctx context.Context, d time.Duration) (spent counters, commands float64, err error) {
+	t.show("idle for %v", d)
+	commands, err = t.commands(ctx, func() (err error) {
+		spent, err = t.spent(func() error { return t.idle(ctx, d) })
+		return err
+	})
+	return spent, commands, err
+}
+
+// commands returns the number of commands of Redis while do runs, 0 without Redis.
+func (t *trial) commands(ctx context.Context, do func() error) (n float64, err error) {
 	count := func() (n float64, err error) {
 		if t.redis != nil {
 			n, err = t.redis.info(ctx, "stats", "total_commands_processed")
 		}
 		return n, err
 	}
-	t.show("idle for %v", d)
-	first, err := count()
+	before, err := count()
+	if err == nil {
+		err = do()
+	}
 	if err != nil {
-		return spent, 0, err
+		return 0, err
 	}
-	before, err := t.readCounters()
-	if err != nil {
-		return spent, 0, err
-	}
-	if err := t.swarm.Idle(ctx, d); err != nil {
-		return spent, 0, err
-	}
-	now, err := t.readCounters()
-	if err != nil {
-		return spent, 0, err
-	}
-	last, err := count()
-	return now.since(before), last - first, err
+	after, err := count()
+	return after - before, err
 }
 
 // awaitSettled waits until all work that connecting and the first messages caused is over, also
@@ -137,22 +139,14 @@ const (
 // awaitQuiet waits until server and Redis are idle.
 func (t *trial) awaitQuiet(ctx context.Context) error {
 	t.show("waiting until the server is idle")
-	before, err := t.readCounters()
-	if err != nil {
-		return err
-	}
 	for range maxQuietChecks {
-		if err := t.swarm.Idle(ctx, quietInterval); err != nil {
-			return err
-		}
-		now, err := t.readCounters()
+		spent, err := t.spent(func() error { return t.idle(ctx, quietInterval) })
 		if err != nil {
 			return err
 		}
-		if spent := now.since(before); spent.server+spent.redis < quietCPU {
+		if spent.total() < quietCPU {
 			return nil
 		}
-		before = now
 	}
 	return errors.New("the server does not become idle")
 }

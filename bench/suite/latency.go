@@ -36,17 +36,15 @@ func measureLatency(ctx context.Context, t *trial) error {
 		if err := p.pushToEach(ctx, true); err != nil {
 			return err
 		}
-		before, err := t.readCounters()
+		var pushes int64
+		spent, err := t.spent(func() (err error) {
+			pushes, err = p.openLoop(ctx, t.rate, warmUp+t.size.time)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		pushes, err := p.openLoop(ctx, t.rate, warmUp+t.size.time)
-		if err != nil {
-			return err
-		}
-		if err := t.recordPushCost(before, pushes); err != nil {
-			return err
-		}
+		t.recordPushCost(spent, pushes)
 		for _, q := range percentiles {
 			value := time.Duration(t.histogram.ValueAtPercentile(q))
 			t.results = append(t.results, result{t.scenario.id, "latency_us", q, micros(value, 1)})

@@ -27,16 +27,21 @@ func measureLoad(ctx context.Context, t *trial) error {
 		t.record("stack_bytes_per_conn", (stacks-emptyStacks)/float64(t.size.connections))
 	}
 	return t.withPublishers(func(p *publishers) error {
-		before, err := t.readCounters()
-		if err != nil {
+		var pushes int64
+		spent, err := t.spent(func() (err error) {
+			pushes, err = p.oneAtATime(ctx)
 			return err
+		})
+		if err == nil {
+			t.recordLoad(spent, pushes)
 		}
-		pushes, err := p.oneAtATime(ctx)
-		if err != nil {
-			return err
-		}
-		return errors.Join(t.recordDeliveries(before), t.recordPushCost(before, pushes))
+		return err
 	})
+}
+
+func (t *trial) recordLoad(spent counters, pushes int64) {
+	t.recordDeliveries(spent)
+	t.recordPushCost(spent, pushes)
 }
 
 // heap collects garbage and returns the memory in use by the server's heap and stacks. The error is
@@ -51,7 +56,5 @@ func (t *trial) heap(ctx context.Context) (heap, stacks float64, err error) {
 
 // measureLoadLoop measures the same in a closed loop.
 func measureLoadLoop(ctx context.Context, t *trial) error {
-	return t.measureClosedLoop(ctx, func(before counters, pushes int64) error {
-		return errors.Join(t.recordDeliveries(before), t.recordPushCost(before, pushes))
-	})
+	return t.measureClosedLoop(ctx, t.recordLoad)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"switchboard/bench/usage"
 )
@@ -25,15 +24,17 @@ func measureFanOut(ctx context.Context, t *trial) error {
 		return err
 	}
 	return t.withPublishers(func(p *publishers) error {
-		before, err := t.readCounters()
-		if err != nil {
-			return err
-		}
-		if _, err := p.oneAtATime(ctx); err != nil {
-			return err
-		}
-		return t.recordDeliveries(before)
+		return t.measureEachDelivery(ctx, p)
 	})
+}
+
+// measureEachDelivery measures one push at a time.
+func (t *trial) measureEachDelivery(ctx context.Context, p *publishers) error {
+	spent, err := t.spent(func() error { _, err := p.oneAtATime(ctx); return err })
+	if err == nil {
+		t.recordDeliveries(spent)
+	}
+	return err
 }
 
 // measureIdleMemory opens the connections and measures their memory.
@@ -42,14 +43,7 @@ func (t *trial) measureIdleMemory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := t.readCounters()
-	if err != nil {
-		return err
-	}
-	if err := t.connect(ctx); err != nil {
-		return err
-	}
-	now, err := t.readCounters()
+	spent, err := t.spent(func() error { return t.connect(ctx) })
 	if err != nil {
 		return err
 	}
@@ -57,8 +51,8 @@ func (t *trial) measureIdleMemory(ctx context.Context) error {
 	if err != nil || t.contender.isFloor() {
 		return err
 	}
-	n, spent := float64(t.size.connections), now.since(before)
-	t.results = append(t.results, result{t.scenario.idleID, "cpu_us_per_connect", 0, micros(spent.server+spent.redis, int64(n))})
+	n := float64(t.size.connections)
+	t.results = append(t.results, result{t.scenario.idleID, "cpu_us_per_connect", 0, micros(spent.total(), int64(n))})
 	t.results = append(t.results, result{t.scenario.idleID, "rss_bytes_per_conn", 0, float64(full-empty) / n})
 	if t.redis != nil {
 		t.results = append(t.results, result{t.scenario.idleID, "redis_bytes_per_conn", 0, (fullStore - emptyStore) / n})
@@ -72,7 +66,7 @@ func (t *trial) memory(ctx context.Context) (server int64, store float64, err er
 	if t.contender.isFloor() {
 		return 0, 0, nil
 	}
-	if server, _, err = usage.Settle(ctx, t.resident, t.swarm.Idle); err != nil {
+	if server, _, err = usage.Settle(ctx, t.resident, t.idle); err != nil {
 		return 0, 0, err
 	}
 	if t.redis != nil {
@@ -81,27 +75,21 @@ func (t *trial) memory(ctx context.Context) (server int64, store float64, err er
 	return server, store, err
 }
 
-// recordDeliveries records the cost of a delivery since before.
-func (t *trial) recordDeliveries(before counters) error {
-	now, err := t.readCounters()
-	if err != nil {
-		return err
-	}
-	spent := now.since(before)
-	t.record("cpu_us_per_delivery", micros(spent.server+spent.redis, spent.received))
-	t.record("deliveries_per_s", float64(spent.received)/now.at.Sub(before.at).Seconds())
+// recordDeliveries records the cost of a delivery.
+func (t *trial) recordDeliveries(spent counters) {
+	t.record("cpu_us_per_delivery", micros(spent.total(), spent.received))
+	t.record("deliveries_per_s", spent.perSecond(spent.received))
 	t.record("generator_us_per_delivery", micros(spent.own, spent.received))
 	t.record("deliveries_per_read", float64(spent.received)/float64(max(1, spent.reads)))
 	if t.redis != nil {
 		t.record("redis_us_per_delivery", micros(spent.redis, spent.received))
 	}
-	return nil
 }
 
 // measureBusyChannel measures many publishers on one channel, where a server can coalesce messages
 // into one write.
 func measureBusyChannel(ctx context.Context, t *trial) error {
-	return t.measureClosedLoop(ctx, func(before counters, _ int64) error { return t.recordDeliveries(before) })
+	return t.measureClosedLoop(ctx, func(spent counters, _ int64) { t.recordDeliveries(spent) })
 }
 
 // measureSingle measures channels with one subscriber each.
@@ -111,7 +99,7 @@ func measureSingle(ctx context.Context, t *trial) error {
 
 // measureClosedLoop measures a closed loop, and records its cost with record. It first pushes once
 // to each channel, so that the server's first work for a channel is not counted.
-func (t *trial) measureClosedLoop(ctx context.Context, record func(before counters, pushes int64) error) error {
+func (t *trial) measureClosedLoop(ctx context.Context, record func(spent counters, pushes int64)) error {
 	if err := t.connect(ctx); err != nil {
 		return err
 	}
@@ -119,35 +107,29 @@ func (t *trial) measureClosedLoop(ctx context.Context, record func(before counte
 		if err := p.pushToEach(ctx, true); err != nil {
 			return err
 		}
-		before, err := t.readCounters()
-		if err != nil {
+		var pushes int64
+		spent, err := t.spent(func() (err error) {
+			pushes, err = p.closedLoop(ctx, t.size.time)
 			return err
+		})
+		if err == nil {
+			record(spent, pushes)
 		}
-		pushes, err := p.closedLoop(ctx, t.size.time)
-		if err != nil {
-			return err
-		}
-		return record(before, pushes)
+		return err
 	})
 }
 
-// recordPushes records the cost of a push since before, and the pushes per second.
-func (t *trial) recordPushes(before counters, pushes int64) error {
-	t.record("pushes_per_s", float64(pushes)/time.Since(before.at).Seconds())
-	return t.recordPushCost(before, pushes)
+// recordPushes records the cost of a push, and the pushes per second.
+func (t *trial) recordPushes(spent counters, pushes int64) {
+	t.record("pushes_per_s", spent.perSecond(pushes))
+	t.recordPushCost(spent, pushes)
 }
 
-// recordPushCost records the cost of a push since before.
-func (t *trial) recordPushCost(before counters, pushes int64) error {
-	now, err := t.readCounters()
-	if err != nil {
-		return err
-	}
-	spent := now.since(before)
-	t.record("cpu_us_per_push", micros(spent.server+spent.redis, pushes))
+// recordPushCost records the cost of a push.
+func (t *trial) recordPushCost(spent counters, pushes int64) {
+	t.record("cpu_us_per_push", micros(spent.total(), pushes))
 	t.record("generator_us_per_push", micros(spent.own, pushes))
 	if t.redis != nil {
 		t.record("redis_us_per_push", micros(spent.redis, pushes))
 	}
-	return nil
 }

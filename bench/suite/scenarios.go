@@ -11,6 +11,7 @@ type scenario struct {
 	id           string
 	idleID       string   // id of the scenario whose memory figures are measured with the same connections
 	onDemand     bool     // only measured if --only names it
+	rooms        bool     // the subscribers are players; each channel is a room with as many
 	systems      []string // contenders
 	quickSystems []string // systems in a quick run; nil means all
 	xs           []int    // points of a curve, one measurement each
@@ -48,6 +49,9 @@ var loadSystems = []string{
 	"floor", "floor ws", "switchboard tcp", "switchboard ws", "switchboard http",
 	"switchboard memory", "switchboard memory ws", "switchboard memory http",
 }
+
+// roomSystems are the contenders with rooms.
+var roomSystems = []string{"switchboard memory rooms", "switchboard redis rooms", "colyseus each", "colyseus 50 ms"}
 
 // scenarios run in this order in each round: latency needs the rates of single-10k.
 var scenarios = []scenario{
@@ -208,5 +212,34 @@ var scenarios = []scenario{
 		size:    size{connections: 10_000, channels: 1, publishers: 1, time: 4 * time.Second, window: 256},
 		quick:   size{connections: 2_000, channels: 1, publishers: 1, time: 2 * time.Second, window: 256},
 		measure: measureLoadLoop,
+	},
+	{
+		id: "rooms-4", onDemand: true, rooms: true,
+		systems: roomSystems,
+		size:    size{connections: 2_000, channels: 500, time: 3 * time.Second},
+		quick:   size{connections: 400, channels: 100, time: time.Second},
+		measure: measureSmallRooms,
+	},
+	{
+		id: "rooms-50", onDemand: true, rooms: true,
+		systems: roomSystems,
+		size:    size{connections: 1_000, channels: 20, time: 3 * time.Second},
+		quick:   size{connections: 200, channels: 4, time: time.Second},
+		measure: measureRooms,
+	},
+	{
+		id: "rooms-empty", onDemand: true, rooms: true,
+		systems: []string{"switchboard memory rooms", "switchboard redis rooms", "colyseus 50 ms"}, // patches do not matter
+		size:    size{connections: 1_000, channels: 1_000},
+		quick:   size{connections: 200, channels: 200},
+		measure: measureEmptyRooms,
+	},
+	{
+		id: "holds", onDemand: true, rooms: true,
+		systems: roomSystems[:2],
+		xs:      []int{1, 1_000}, quickXs: []int{1, 100},
+		size:    size{connections: 1, channels: 1, publishers: 16, pushes: 9_000, time: 3 * time.Second},
+		quick:   size{connections: 1, channels: 1, publishers: 16, pushes: 3_000, time: time.Second},
+		measure: measureHolds,
 	},
 }

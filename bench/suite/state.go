@@ -74,23 +74,21 @@ func (t *trial) storeOnly() bool {
 
 // measureStoreWrites measures a closed loop of writes to a store without subscribers.
 func (t *trial) measureStoreWrites(ctx context.Context, p *publishers) error {
-	before, err := t.readCounters()
-	if err != nil {
-		return err
-	}
 	end := time.Now().Add(t.size.time)
-	join := p.start(ctx, func(ctx context.Context, w *publisher) error {
-		for time.Now().Before(end) {
-			if err := w.push(ctx, 1, 0); err != nil {
-				return err
+	spent, err := t.spent(func() error {
+		return p.start(ctx, func(ctx context.Context, w *publisher) error {
+			for time.Now().Before(end) {
+				if err := w.push(ctx, 1, 0); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})()
 	})
-	if err := join(); err != nil {
-		return err
+	if err == nil {
+		t.recordPushes(spent, t.pushLog.pushes)
 	}
-	return t.recordPushes(before, t.pushLog.pushes)
+	return err
 }
 
 // measurePages measures reads of all fields of a channel.
@@ -99,49 +97,46 @@ func measurePages(ctx context.Context, t *trial) error {
 		if err := t.awaitQuiet(ctx); err != nil {
 			return err
 		}
-		before, err := t.readCounters()
-		if err != nil {
-			return err
-		}
 		end, pages := time.Now().Add(t.size.time), make([]int64, len(p.conns))
-		join := p.start(ctx, func(ctx context.Context, w *publisher) error {
-			reader := p.conns[w.index].(system.StatePublisher)
-			for ; time.Now().Before(end); pages[w.index]++ {
-				channel := channelName(w.channels[w.next])
-				w.next = (w.next + 1) % len(w.channels)
-				switch n, err := reader.ReadState(ctx, channel); {
-				case err != nil:
-					return err
-				case n != t.size.fields:
-					return fmt.Errorf("the page of %s has %d fields, not %d", channel, n, t.size.fields)
-				}
-			}
-			return nil
+		spent, err := t.spent(func() error {
+			return p.start(ctx, func(ctx context.Context, w *publisher) error {
+				return w.readPages(ctx, end, &pages[w.index])
+			})()
 		})
-		if err := join(); err != nil {
-			return err
+		if err == nil {
+			t.recordPages(spent, pages)
 		}
-		return t.recordPages(before, pages)
+		return err
 	})
 }
 
-// recordPages records the cost of a page since before. pages are the numbers by reader.
-func (t *trial) recordPages(before counters, pages []int64) error {
-	now, err := t.readCounters()
-	if err != nil {
-		return err
+// readPages reads pages of the publisher's channels in turn until end, and counts them.
+func (w *publisher) readPages(ctx context.Context, end time.Time, pages *int64) error {
+	reader := w.all.conns[w.index].(system.StatePublisher)
+	for ; time.Now().Before(end); *pages++ {
+		channel := channelName(w.channels[w.next])
+		w.next = (w.next + 1) % len(w.channels)
+		switch n, err := reader.ReadState(ctx, channel); {
+		case err != nil:
+			return err
+		case n != w.all.t.size.fields:
+			return fmt.Errorf("the page of %s has %d fields, not %d", channel, n, w.all.t.size.fields)
+		}
 	}
+	return nil
+}
+
+// recordPages records the cost of a page. pages are the numbers by reader.
+func (t *trial) recordPages(spent counters, pages []int64) {
 	var n int64
 	for _, one := range pages {
 		n += one
 	}
-	spent := now.since(before)
-	t.record("cpu_us_per_page", micros(spent.server+spent.redis, n))
-	t.record("pages_per_s", float64(n)/now.at.Sub(before.at).Seconds())
+	t.record("cpu_us_per_page", micros(spent.total(), n))
+	t.record("pages_per_s", spent.perSecond(n))
 	if t.redis != nil {
 		t.record("redis_us_per_page", micros(spent.redis, n))
 	}
-	return nil
 }
 
 // measureStateFanOut measures one publisher and one channel, one push at a time.
@@ -153,14 +148,7 @@ func measureStateFanOut(ctx context.Context, t *trial) error {
 		if err := p.pushToEach(ctx, true); err != nil {
 			return err
 		}
-		before, err := t.readCounters()
-		if err != nil {
-			return err
-		}
-		if _, err := p.oneAtATime(ctx); err != nil {
-			return err
-		}
-		return t.recordDeliveries(before)
+		return t.measureEachDelivery(ctx, p)
 	})
 }
 

@@ -64,6 +64,9 @@ func smallSuite(t *testing.T, id string, change func(*size)) *suite {
 	sc := all[0]
 	sc.size.connections, sc.size.channels = min(sc.size.connections, 20), min(sc.size.channels, 20)
 	sc.size.publishers, sc.size.pushes, sc.size.batch = min(sc.size.publishers, 3), min(sc.size.pushes, 6), min(sc.size.batch, 10)
+	if sc.rooms {
+		sc.size.channels = min(sc.size.channels, 5)
+	}
 	if sc.size.time = 200 * time.Millisecond; sc.size.pushes > 0 {
 		sc.size.time = time.Minute // enough for all pushes
 	}
@@ -71,6 +74,9 @@ func smallSuite(t *testing.T, id string, change func(*size)) *suite {
 		change(&sc.size)
 	}
 	sc.xs = sc.xs[:min(len(sc.xs), 2)]
+	if id == "holds" {
+		sc.xs = []int{1, 3}
+	}
 	if id == "beat" {
 		sc.xs = []int{10, 20}
 	}
@@ -106,6 +112,11 @@ func TestScenarios(t *testing.T) {
 		"state-idle":       {"rss_bytes_per_conn", "redis_bytes_per_conn"},
 		"load":             {"cpu_us_per_delivery", "cpu_us_per_push", "redis_us_per_push", "deliveries_per_read"},
 		"load-loop":        {"cpu_us_per_delivery", "cpu_us_per_push", "redis_us_per_push", "deliveries_per_read"},
+
+		"rooms-4":     {"cpu_us_per_join", "joins_per_s", "rss_bytes_per_room", "redis_bytes_per_room", "idle_us_per_room", "cpu_us_per_delivery", "redis_us_per_delivery", "changes_per_s", "cores"},
+		"rooms-50":    {"cpu_us_per_join", "joins_per_s", "cpu_us_per_delivery", "redis_us_per_delivery", "changes_per_s", "cores"},
+		"rooms-empty": {"rss_bytes_per_room", "redis_bytes_per_room"},
+		"holds":       {"cpu_us_per_hold", "holds_per_s"},
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -418,7 +429,9 @@ func TestSteps(t *testing.T) {
 			}
 		}
 		needsRedis := sc.id == "instances" || sc.id == "herd-webhooks" // several brokers, or a broker and a janitor
-		own := slices.Contains(sc.systems, "switchboard memory") || slices.Contains(sc.systems, "switchboard memory state")
+		own := slices.ContainsFunc([]string{"switchboard memory", "switchboard memory state", "switchboard memory rooms"}, func(name string) bool {
+			return slices.Contains(sc.systems, name)
+		})
 		if own == needsRedis {
 			t.Errorf("%s: the broker in memory is measured: %v", sc.id, own)
 		}

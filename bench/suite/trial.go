@@ -10,9 +10,11 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"switchboard/bench/progress"
+	"switchboard/bench/rooms"
 	"switchboard/bench/swarm"
 	"switchboard/bench/system"
 	"switchboard/bench/usage"
+	"switchboard/internal/await"
 )
 
 // trial is one measurement: a server started for it, and its subscribers.
@@ -29,7 +31,8 @@ type trial struct {
 
 	redis   *redisServer // nil without Redis
 	running system.Running
-	swarm   *swarm.Swarm
+	swarm   *swarm.Swarm   // nil in scenarios of rooms
+	players *rooms.Players // nil in others
 	pushLog pushLog
 	cursors *cursorLog // nil in other scenarios
 	value   []byte     // of a cursor
@@ -81,7 +84,25 @@ func (t *trial) run(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: %w", errUnavailable, err)
 	}
 	defer func() { err = errors.Join(err, t.running.Stop()) }()
+	if t.scenario.rooms {
+		return t.measureRooms(ctx)
+	}
 	return t.measureSubscribers(ctx)
+}
+
+// measureRooms measures, and ends the players of rooms.
+func (t *trial) measureRooms(ctx context.Context) error {
+	t.players = rooms.New(t.running)
+	defer t.players.Close()
+	return t.scenario.measure(ctx, t)
+}
+
+// idle waits for d. The swarm receives meanwhile.
+func (t *trial) idle(ctx context.Context, d time.Duration) error {
+	if t.swarm == nil {
+		return await.Pause(ctx, d)
+	}
+	return t.swarm.Idle(ctx, d)
 }
 
 // instances returns the number of brokers.
@@ -117,7 +138,7 @@ func (t *trial) measureSubscribers(ctx context.Context) (err error) {
 	if err := t.scenario.measure(ctx, t); err != nil {
 		return err
 	}
-	if err := t.swarm.Idle(ctx, strayWait); err != nil {
+	if err := t.idle(ctx, strayWait); err != nil {
 		return err
 	}
 	if t.storeOnly() {
@@ -155,9 +176,10 @@ func (t *trial) connect(ctx context.Context) error {
 // resident returns the memory of the server's processes.
 func (t *trial) resident() (int64, error) { return usage.Resident(t.running.PIDs()...) }
 
-// counters holds all counters at one moment.
+// counters holds all counters at one moment, or their growth.
 type counters struct {
 	at            time.Time
+	elapsed       time.Duration // of a difference
 	server, redis time.Duration // CPU
 	own           time.Duration // of this process
 	received      int64
@@ -176,17 +198,38 @@ func (t *trial) readCounters() (s counters, err error) {
 	if s.own, err = usage.OwnCPU(); err != nil {
 		return s, err
 	}
-	s.received, s.reads = t.swarm.Received()
+	if t.swarm != nil {
+		s.received, s.reads = t.swarm.Received()
+	}
 	s.at = time.Now()
 	return s, nil
+}
+
+// spent calls do and returns what was used meanwhile.
+func (t *trial) spent(do func() error) (counters, error) {
+	before, err := t.readCounters()
+	if err == nil {
+		err = do()
+	}
+	if err != nil {
+		return counters{}, err
+	}
+	now, err := t.readCounters()
+	return now.since(before), err
 }
 
 // since returns the difference between two readings.
 func (s counters) since(before counters) counters {
 	s.server, s.redis, s.received = s.server-before.server, s.redis-before.redis, s.received-before.received
-	s.own, s.reads = s.own-before.own, s.reads-before.reads
+	s.own, s.reads, s.elapsed = s.own-before.own, s.reads-before.reads, s.at.Sub(before.at)
 	return s
 }
+
+// total is the CPU of the server and its Redis.
+func (s counters) total() time.Duration { return s.server + s.redis }
+
+// perSecond returns the rate of n in the time between two readings.
+func (s counters) perSecond(n int64) float64 { return float64(n) / s.elapsed.Seconds() }
 
 // micros returns d/n in microseconds.
 func micros(d time.Duration, n int64) float64 {

@@ -27,7 +27,7 @@ func (t *trial) awaitEvents(ctx context.Context) error {
 			return nil
 		}
 		t.show("%d of %d events are sent", events, want)
-		if err := t.swarm.Idle(ctx, 100*time.Millisecond); err != nil {
+		if err := t.idle(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -3,13 +3,8 @@ package system
 import (
 	"context"
 	"io"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 
 	"switchboard/bench/swarm"
-	"switchboard/internal/freeport"
 )
 
 // socketIOVersion holds the versions in bench/peers/socketio/package.json.
@@ -35,28 +30,11 @@ func (*SocketIO) Notes() string {
 
 // Start implements [System].
 func (c *SocketIO) Start(ctx context.Context, s Setup) (Running, error) {
-	dir, err := installNode(ctx, c.Log, "socketio")
-	if err != nil {
-		return nil, err
-	}
-	node, err := findProgram("node")
-	if err != nil {
-		return nil, err
-	}
-	addr, err := freeport.Address()
-	if err != nil {
-		return nil, err
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(node, filepath.Join(dir, "server.js"), host, port)
+	var args []string
 	if s.Redis != "" {
-		cmd.Args = append(cmd.Args, "redis://"+s.Redis)
+		args = append(args, "redis://"+s.Redis)
 	}
-	cmd.Env = append(os.Environ(), "NODE_ENV=production")
-	p, err := startPeer(ctx, c.Name(), addr, cmd)
+	p, err := startNode(ctx, c.Log, "socketio", false, args...)
 	if err != nil {
 		return nil, err
 	}
