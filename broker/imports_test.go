@@ -83,7 +83,8 @@ var mayImport = map[string][]string{
 	"broker/hub":            {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/loop", "broker/work"},
 	"broker/snapshot":       {"internal/meter", "internal/state", "internal/wire", "queue", "broker/dialect", "broker/hub", "broker/work"},
 	"broker/hook":           {"internal/setting", "internal/payload", "internal/backend", "internal/wire", "webhook", "broker/work"}, // it signs like webhooks
-	"broker/session":        {"internal/setting", "internal/meter", "internal/payload", "internal/slots", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
+	"broker/session":        {"internal/setting", "internal/meter", "internal/payload", "internal/slots", "internal/state", "internal/strict", "internal/wire", "queue", "registry", "broker/binding", "broker/dialect", "broker/fields", "broker/hook", "broker/hub", "broker/limit", "broker/loop", "broker/namespace", "broker/presence", "broker/snapshot", "broker/work", "broker/transport"},
+	"broker/binding":        {"internal/wire", "queue", "registry", "broker/work"},
 	"broker/peer":           {"registry", "broker/auth"},
 	"broker/cluster":        {"internal/sketch", "internal/wire", "queue", "registry", "broker/api", "broker/health", "broker/hub", "broker/member", "broker/peer", "broker/session", "janitor/heartbeat"},
 	"broker/extension":      {"internal/state", "internal/wire", "queue", "registry", "broker/api", "broker/delivery", "broker/limit", "broker/namespace", "broker/session"},
@@ -95,7 +96,7 @@ var mayImport = map[string][]string{
 	"broker/health":         {"registry", "janitor/heartbeat"},
 	"broker/ready":          {"queue", "broker/dialect", "broker/hub", "broker/loop", "broker/member"},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
-	"broker/member":         {"internal/slots", "internal/wire", "registry", "broker/delivery", "broker/hub", "broker/peer", "broker/presence", "broker/session"},
+	"broker/member":         {"internal/slots", "internal/wire", "registry", "broker/binding", "broker/delivery", "broker/hub", "broker/peer", "broker/presence", "broker/session"},
 	"broker/presence":       {"internal/meter", "internal/slots", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 

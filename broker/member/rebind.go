@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"switchboard/broker/session"
+	"switchboard/broker/binding"
 	"switchboard/internal/slots"
 	"switchboard/internal/wire"
 )
@@ -136,11 +136,11 @@ func (m *Member) rebindBatch(ctx context.Context, batch map[item]need, formerID 
 	ctx, cancel := context.WithTimeout(ctx, rebindTimeout)
 	defer cancel()
 	var held, listed, own []string
-	var clients []session.Lost
+	var clients []binding.Lost
 	for _, i := range sorted(batch) {
 		needs := batch[i]
 		if i.kind == ofClient {
-			clients = append(clients, session.Lost{
+			clients = append(clients, binding.Lost{
 				Client: i.name, Record: needs&needOwn != 0, User: needs&needUser != 0, Renamed: formerID != "",
 			})
 			continue

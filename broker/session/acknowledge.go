@@ -41,7 +41,7 @@ func (m *Manager) acknowledge(ctx context.Context, req wire.Request, address, cl
 	if j.client != client {
 		return wire.Errorf(wire.Forbidden, "the id does not belong to client %s", j.client)
 	}
-	if err := m.binder.checkToken(ctx, client, j.identity.Issued); err != nil {
+	if err := m.binder.CheckToken(ctx, client, j.identity.Issued); err != nil {
 		return err
 	}
 	for attempt := 1; ; attempt++ {

@@ -13,7 +13,8 @@ import (
 func (m *Manager) ListsChanged(ctx context.Context, clients []string) (applied int, refused []RefusedSub, complete bool) {
 	results, asked := make(chan listApplied, len(clients)), 0
 	for _, client := range clients {
-		if s := m.clients.getForLists(client); s != nil {
+		m.binder.NoteLists(client)
+		if s := m.clients.get(client); s != nil {
 			asked++
 			s.shard.loop.Post(func() { s.readLists(&listWait{done: results}) })
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/namespace"
 	"switchboard/broker/session"
 	"switchboard/broker/transport"
@@ -268,7 +269,7 @@ func TestListsRenewed(t *testing.T) {
 	h.settle()
 	h.wantEvents("subscribed a")
 	h.storeChange(registry.Subscribed, "alice/phone", -1, "b")
-	if _, err := h.Rebind(t.Context(), []session.Lost{{Client: "alice/phone"}}); err != nil {
+	if _, err := h.Rebind(t.Context(), []binding.Lost{{Client: "alice/phone"}}); err != nil {
 		t.Fatal(err)
 	}
 	h.settle()

@@ -90,27 +90,16 @@ func (t *clientTable) resize(n int) {
 	}
 }
 
-// localClients knows the clients of this server: those with an open session, and those that are
-// being bound. The loops and the pool's workers use it.
+// localClients knows the clients with an open session on this server. The loops and the pool's
+// workers use it.
 type localClients struct {
-	mu    sync.Mutex              // guards the fields below
-	open  clientTable             // the open sessions
-	users map[string]int          // the number of open sessions of each user
-	binds map[string]*pendingBind // the latest of each client
-}
-
-// pendingBind is a client from shortly before its bind call until its session is open. A hint that
-// comes meanwhile finds no session: the pendingBind remembers it. localClients.mu guards the
-// fields.
-type pendingBind struct {
-	earlier    *pendingBind // of another connection of the client, whose session is not open yet
-	generation int64        // 0 until the store has bound the client
-	hinted     bool         // the queue may hold messages that the bind did not count
-	lists      bool         // the subscriptions of the backend have perhaps changed since the bind read them
+	mu    sync.Mutex     // guards the fields below
+	open  clientTable    // the open sessions
+	users map[string]int // the number of open sessions of each user
 }
 
 func newLocalClients() localClients {
-	return localClients{open: newClientTable(), users: make(map[string]int), binds: make(map[string]*pendingBind)}
+	return localClients{open: newClientTable(), users: make(map[string]int)}
 }
 
 // add makes s the session of its client and closes the session that s replaces. If a session with a
@@ -170,41 +159,6 @@ func (c *localClients) get(client string) *Session {
 	return c.open.get(client)
 }
 
-// getForHint is get for a caller that has a hint for the client. If a bind is pending, it also
-// notes that the new session must read its queue, because that session does not receive the hint.
-func (c *localClients) getForHint(client string) *Session {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.binds[client]; p != nil {
-		p.hinted = true
-	}
-	return c.open.get(client)
-}
-
-// getForLists is get for a caller that has changed the subscriptions of the backend. If a bind is
-// pending, the new session reads them again.
-func (c *localClients) getForLists(client string) *Session {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.binds[client]; p != nil {
-		p.lists = true
-	}
-	return c.open.get(client)
-}
-
-// supersede closes the client's session if its generation is lower than the given one.
-func (c *localClients) supersede(client string, generation int64) {
-	s := c.getForHint(client)
-	if s == nil {
-		return
-	}
-	s.shard.loop.Post(func() {
-		if s.generation < generation {
-			s.close(wire.CloseSuperseded, "", 0)
-		}
-	})
-}
-
 // userCount returns how many users have an open session.
 func (c *localClients) userCount() int {
 	c.mu.Lock()
@@ -240,78 +194,4 @@ func (c *localClients) sessions() []*Session {
 		}
 		c.mu.Unlock()
 	}
-}
-
-// beginBind notes that the client is about to be bound. From then on hints for it are remembered.
-func (c *localClients) beginBind(client string) *pendingBind {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := &pendingBind{earlier: c.binds[client]}
-	if p.earlier != nil {
-		p.earlier.hinted, p.earlier.lists = true, true // p takes the hints from now on
-	}
-	c.binds[client] = p
-	return p
-}
-
-// bound notes the generation under which the store has bound the client.
-func (c *localClients) bound(p *pendingBind, generation int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p.generation = generation
-}
-
-// endBind ends a pendingBind: the session is open, or the connect failed.
-func (c *localClients) endBind(client string, p *pendingBind) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	latest := c.binds[client]
-	switch {
-	case latest != p:
-		for later := latest; later != nil; later = later.earlier {
-			if later.earlier == p {
-				later.earlier = p.earlier
-			}
-		}
-	case p.earlier != nil:
-		c.binds[client] = p.earlier
-	default:
-		delete(c.binds, client)
-	}
-}
-
-// missed returns whether there was a hint for the client since beginBind, and whether getForLists
-// was called since then.
-func (c *localClients) missed(p *pendingBind) (hinted, lists bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return p.hinted, p.lists
-}
-
-// hintAll makes every client that is being bound read its queue: its hint may have been lost.
-func (c *localClients) hintAll() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range c.binds {
-		p.hinted = true
-	}
-}
-
-// holds returns whether the client has an open session or a pending bind of that generation.
-func (c *localClients) holds(client string, generation int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for p := c.binds[client]; p != nil; p = p.earlier {
-		if p.generation == generation {
-			return true
-		}
-	}
-	s := c.open.get(client)
-	return s != nil && s.generation == generation
-}
-
-// hasNewer returns whether the client has an open session of a later generation.
-func (c *localClients) hasNewer(client string, generation int64) bool {
-	s := c.get(client)
-	return s != nil && s.generation > generation
 }

@@ -19,7 +19,7 @@ const comparedPerCall = 128
 // bound elsewhere finds that out, too. The calls are spread over pace. What could not be compared
 // is compared again by later ticks; Compare returns the first error. Do not call it on a loop.
 func (m *Manager) Compare(ctx context.Context, pace time.Duration) error {
-	m.clients.hintAll()
+	m.binder.NoteHints()
 	return m.compare(ctx, m.clients.sessions(), pace)
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/hook"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -24,7 +25,8 @@ import (
 //     job, bindBatch takes a position in the $all channel and the per-client lock (tryHold). A job
 //     that would have to wait for either goes through bindAlone.
 //  5. connector.bindLocked, in the pool: binds all jobs of the batch in the store (claim,
-//     binder.bind). prepareChannels prepares the channels to which the clients subscribe next.
+//     binding.Binder.Bind). prepareChannels prepares the channels to which the clients subscribe
+//     next.
 //  6. connector.post posts the jobs to the loops of their sessions.
 //  7. connectJob.finish, on the session's loop: collects the writes of steps 8 and 9 into one.
 //  8. connectJob.openSession opens the session and sends `connected` (sendConnected), or
@@ -33,8 +35,8 @@ import (
 //     subscribe.
 //
 // Steps 1, 7 and 8 are in this file, steps 2 to 6 and prepareChannels in connector.go, and their
-// types in connect_job.go. The functions of Access and assignID are in identity.go, binder.bind in
-// binding.go, handleWaiting in receive.go. A job that fails goes to step 6 at once.
+// types in connect_job.go. The functions of Access and assignID are in identity.go, handleWaiting
+// in receive.go. A job that fails goes to step 6 at once.
 
 // connect begins to bind the client to this server.
 func (s *Session) connect(req wire.Request) {
@@ -78,9 +80,9 @@ func (j *connectJob) finish() {
 // openSession opens the session if the client was bound.
 func (j *connectJob) openSession() {
 	s, m := j.session, j.session.m
-	if j.bindResult != nil && j.pending != nil {
-		defer m.clients.endBind(j.client, j.pending)
-		m.binder.notifySuperseded(j.client, j.bound) // also if s is closed: the other session has lost the client
+	if j.result != nil && j.result.Pending != nil {
+		defer m.binder.End(j.client, j.result.Pending)
+		m.binder.NotifySuperseded(j.client, j.result.Bound) // also if s is closed: the other session has lost the client
 	}
 	if j.err != nil {
 		if s.state != closed {
@@ -90,13 +92,13 @@ func (j *connectJob) openSession() {
 	}
 	if s.state == closed { // while the client was bound
 		m.opts.Hub.Release(j.all.Channel)
-		m.binder.unbindLater(binding{client: j.client, generation: j.bound.Generation})
+		m.binder.UnbindLater(binding.Binding{Client: j.client, Generation: j.result.Bound.Generation})
 		return
 	}
 	s.state = open
-	s.client, s.credential, s.generation = j.client, credential(j.secretHash), j.bound.Generation
-	s.setIdentity(j.identity, j.lists, max(1, queue.TimeOf(j.bound.PrevGeneration).UnixMilli()))
-	s.inbox.begin(j.bound)
+	s.client, s.credential, s.generation = j.client, credential(j.secretHash), j.result.Bound.Generation
+	s.setIdentity(j.identity, j.result.Lists, max(1, queue.TimeOf(j.result.Bound.PrevGeneration).UnixMilli()))
+	s.inbox.begin(j.result.Bound)
 	if m.clients.add(s) {
 		j.sendConnected()
 	} else {
@@ -113,7 +115,7 @@ func (j *connectJob) openSession() {
 		j.revocations != m.revocations.Load() { // Manager.Revoke has perhaps not seen s
 		s.shard.renewNow(s)
 	}
-	hinted, lists := m.clients.missed(j.pending)
+	hinted, lists := m.binder.Missed(j.result.Pending)
 	if lists {
 		s.readLists(nil)
 	}
@@ -127,7 +129,7 @@ func (j *connectJob) openSession() {
 // empty and no hint has come since, it need not: the script that binds the client also counts its
 // messages. That saves a store call and two tasks per connect.
 func (j *connectJob) mustReadInbox() bool {
-	return j.bound.Queued > 0 || j.bound.Last > j.bound.Acked
+	return j.result.Bound.Queued > 0 || j.result.Bound.Last > j.result.Bound.Acked
 }
 
 // sendConnected sends `connected`.
@@ -135,7 +137,7 @@ func (j *connectJob) sendConnected() {
 	s, req := j.session, j.request
 	s.send(wire.Event{
 		Type: wire.TypeConnected, Ref: req.Ref, Client: s.client, User: s.user(), Secret: j.secret,
-		Server: s.m.opts.ServerID(), Ping: int(s.conn.Liveness().Ping / time.Second), Queued: &j.bound.Queued,
+		Server: s.m.opts.ServerID(), Ping: int(s.conn.Liveness().Ping / time.Second), Queued: &j.result.Bound.Queued,
 		ID:     &j.all.ResumeID, // from which the client can resume the $all channel
 		Limits: &s.m.limits, TokenIgnored: req.Token != "" && s.m.opts.Access.Verify == nil,
 	})

@@ -1,10 +1,12 @@
 package session
 
 import (
+	"context"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/internal/meter"
@@ -32,13 +34,13 @@ type connectJob struct {
 	revocations int64 // Manager.revocations before step 5
 	rebinds     int64 // Manager.rebinds before step 5
 
-	unlock      func()       // releases the per-client lock, from step 4 until the bind in step 5
-	all         hub.Position // where the client begins in the $all channel; the job holds the channel
-	server      string       // the server's id at the time of the bind
-	*bindResult              // of step 5, shared with the batch; nil before it
-	ready       *hub.Channel // the channel of early, which the job holds until step 9; nil for none
+	unlock func()          // releases the per-client lock, from step 4 until the bind in step 5
+	all    hub.Position    // where the client begins in the $all channel; the job holds the channel
+	server string          // the server's id at the time of the bind
+	result *binding.Result // of step 5, shared with the batch; nil before it
+	ready  *hub.Channel    // the channel of early, which the job holds until step 9; nil for none
 
-	err error // of all steps; it hides that of bindResult
+	err error // of all steps, also that of result
 }
 
 // setSecret sets the secret by which a client without a user is bound.
@@ -90,10 +92,11 @@ func (q *connectQueue) batchDone() (more bool) {
 // connectQueue has a lock of its own, and the other fields do not change. The loops and the pools'
 // workers use it.
 type connector struct {
-	opts   *Options
-	shards []*shard // by loop.Index
-	binder *binder
-	queue  connectQueue
+	opts         *Options
+	shards       []*shard // by loop.Index
+	binder       *binding.Binder
+	storeContext func() context.Context // Manager.storeContext
+	queue        connectQueue
 
 	revocations *atomic.Int64  // Manager.revocations
 	rebinds     *atomic.Int64  // Manager.rebinds

@@ -5,6 +5,7 @@ import (
 	crand "crypto/rand"
 	"errors"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/hook"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
@@ -49,7 +50,7 @@ func (c *connector) bindBatch(jobs []*connectJob) {
 	for _, j := range jobs {
 		switch {
 		case j.gone.Load():
-			j.err = errClientGone
+			j.err = binding.ErrGone
 			gone = append(gone, j)
 		case c.tryHold(j):
 			batch = append(batch, j)
@@ -58,7 +59,7 @@ func (c *connector) bindBatch(jobs []*connectJob) {
 		}
 	}
 	c.post(gone)
-	c.bindLocked(c.binder.storeContext(), batch)
+	c.bindLocked(c.storeContext(), batch)
 }
 
 // tryHold takes a position in the $all channel and the client's lock for a job, if neither needs to
@@ -67,7 +68,7 @@ func (c *connector) tryHold(j *connectJob) (ok bool) {
 	if j.all, ok = c.opts.Hub.TryAcquire(wire.AllChannel, j.request.After); !ok {
 		return false
 	}
-	if j.unlock, ok = c.binder.locks.tryLock(j.client); !ok {
+	if j.unlock, ok = c.binder.TryLock(j.client); !ok {
 		c.opts.Hub.Release(j.all.Channel)
 	}
 	return ok
@@ -76,12 +77,12 @@ func (c *connector) tryHold(j *connectJob) (ok bool) {
 // bindAlone binds one job. It waits for the store to prepare the $all channel, and for the client's
 // lock.
 func (c *connector) bindAlone(j *connectJob) {
-	ctx := c.binder.storeContext()
+	ctx := c.storeContext()
 	if j.all, j.err = c.opts.Hub.Acquire(ctx, wire.AllChannel, j.request.After); j.err != nil {
 		c.post([]*connectJob{j})
 		return
 	}
-	j.unlock = c.binder.locks.lock(j.client)
+	j.unlock = c.binder.Lock(j.client)
 	c.bindLocked(ctx, []*connectJob{j})
 }
 
@@ -97,7 +98,7 @@ func (c *connector) bindLocked(ctx context.Context, jobs []*connectJob) {
 		if errors.Is(j.err, queue.ErrSecret) {
 			j.client = randomClientPart()
 			j.setSecret(crand.Text())
-			j.unlock = c.binder.locks.lock(j.client)
+			j.unlock = c.binder.Lock(j.client)
 			renamed = append(renamed, j)
 		}
 	}
@@ -126,10 +127,10 @@ func (c *connector) claim(ctx context.Context, jobs []*connectJob) {
 		}
 	}
 	gone := func(i int) bool { return jobs[i].gone.Load() }
-	results := c.binder.bind(ctx, claims, issued, gone)
+	results := c.binder.Bind(ctx, claims, issued, gone)
 	for i, j := range jobs {
 		j.unlock()
-		j.server, j.bindResult, j.err = server, &results[i], results[i].err
+		j.server, j.result, j.err = server, &results[i], results[i].Err
 	}
 }
 
@@ -180,7 +181,7 @@ func (c *connector) prepareChannels(ctx context.Context, jobs []*connectJob) {
 			continue
 		}
 		p := newPermissions(c.opts, namespace.Subject{
-			User: j.identity.User, Grants: j.identity.Grants, Subscribed: subscribedChannels(claimedSubs{j.identity.Subscribe, j.identity.Issued}, j.lists),
+			User: j.identity.User, Grants: j.identity.Grants, Subscribed: subscribedChannels(claimedSubs{j.identity.Subscribe, j.identity.Issued}, j.result.Lists),
 		})
 		if p.rules.Allows(p.subject, namespace.Subscribe, early.channel) && !p.recentOnly(early.channel, early.after) && c.mayHold(j, early) {
 			requests = append(requests, hub.PrefetchRequest{Name: early.channel, After: early.after, Read: &early.read})

@@ -6,11 +6,8 @@
 // a call comes back as a task of the loop. The [Manager] knows all sessions of the process, and a
 // shard those of one loop.
 //
-// Locks: a client's lock (clientLocks.lock) is taken in the pool and held during store calls. The
-// mutexes of localClients, owners, ownership, connectQueue, unconfirmedBinds, uncertainUsers and
-// failedUnbinds, and that of clientLocks itself, guard only their fields. None of them is held
-// while another lock is taken, or during a store call. Loops take these mutexes, but never a
-// client's lock.
+// Package binding binds the clients in the store. Locks: the mutexes of localClients, owners,
+// ownership and connectQueue guard only their fields. docs/design.md has the order of all locks.
 //
 // Files in reading order; a file uses the files after it, with few exceptions, which a test
 // counts:
@@ -42,7 +39,6 @@
 //   - renew.go renews bindings, and makes them again after a failure of the store.
 //   - backend_lists.go reads the lists of the subscriptions that the backend has made.
 //   - call.go runs store calls in the pool.
-//   - binding.go binds clients to this server.
 //   - compare.go finds sessions that missed hints.
 //   - inbox.go delivers the client's own queue and takes acknowledgements.
 //   - identity.go checks tokens and gives clients their ids.
@@ -54,7 +50,6 @@
 //   - end.go ends a session.
 //   - state_owner.go stores whether the owners of fields are connected.
 //   - subscriptions.go lists the subscriptions and watches of a session.
-//   - unbind.go ends bindings, and resolves those whose outcome is unknown.
 //
 // What a session, a loop and the Manager hold:
 //   - session.go has Session and Manager.
@@ -62,9 +57,7 @@
 //   - connect_job.go has a connect under way, and the queue of those that wait.
 //   - shard.go has the sessions of a loop, and when each is checked.
 //   - state_use.go has the unwritten pages and the ownerships of a session.
-//   - binder.go has the type that binds and unbinds clients, and the locks of clients.
 //   - clients.go has the clients of this server and their sessions.
-//   - unconfirmed.go remembers binds and unbinds that failed.
 //   - options.go has the options, and the interfaces of what sessions call.
 //   - extra.go has the state that an idle session does not need.
 package session

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 
+	"switchboard/broker/binding"
 	"switchboard/internal/wire"
 	"switchboard/queue"
 )
@@ -82,7 +83,7 @@ func (s *Session) end(reason wire.CloseReason) {
 	s.m.opts.Metrics.Closed(string(reason))
 	if bound {
 		s.m.clients.remove(s)
-		s.m.binder.unbindLater(binding{s.client, s.generation, s.inbox.unsavedAck()})
+		s.m.binder.UnbindLater(binding.Binding{Client: s.client, Generation: s.generation, UnsavedAck: s.inbox.unsavedAck()})
 	}
 }
 

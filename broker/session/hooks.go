@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/hook"
 	"switchboard/broker/work"
 )
@@ -46,11 +47,11 @@ func (o *Options) poolFor(q *hook.Question) *work.Pool {
 }
 
 // askConnect asks whether a client may connect, and returns its identity with the changes that
-// the hook made. If the client is gone before or after the question, it returns errClientGone:
+// the hook made. If the client is gone before or after the question, it returns binding.ErrGone:
 // meanwhile the client may have connected elsewhere, and a bind here would end that connection.
 func (h *Hooks) askConnect(identity Identity, gone *atomic.Bool, q *hook.Question) (Identity, error) {
 	if gone.Load() {
-		return Identity{}, errClientGone
+		return Identity{}, binding.ErrGone
 	}
 	q.User, q.Info = identity.User, identity.Info
 	a, err := h.Connect(context.Background(), *q) // the hook has its own timeout
@@ -58,7 +59,7 @@ func (h *Hooks) askConnect(identity Identity, gone *atomic.Bool, q *hook.Questio
 	case err != nil:
 		return Identity{}, err
 	case gone.Load():
-		return Identity{}, errClientGone
+		return Identity{}, binding.ErrGone
 	}
 	if a.Info != nil {
 		identity.Info = a.Info

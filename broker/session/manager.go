@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/limit"
 	"switchboard/broker/loop"
 	"switchboard/broker/transport"
@@ -30,13 +31,22 @@ func New(opts Options) *Manager {
 	for _, l := range opts.Loops {
 		m.shards = append(m.shards, newShard(m, l))
 	}
-	m.binder.opts, m.binder.clients = &m.opts, &m.clients
-	m.binder.deadlines = work.NewDeadlines(m.opts.Timing.StoreCall)
+	m.deadlines = work.NewDeadlines(m.opts.Timing.StoreCall)
+	m.binder = m.newBinder()
 	m.methodDeadlines = work.NewDeadlines(m.opts.Timing.Method)
-	m.owners.opts, m.owners.binder = &m.opts, &m.binder
-	m.connector.opts, m.connector.shards, m.connector.binder = &m.opts, m.shards, &m.binder
+	m.owners.opts, m.owners.binder, m.owners.storeContext = &m.opts, m.binder, m.storeContext
+	m.connector.opts, m.connector.shards, m.connector.binder, m.connector.storeContext = &m.opts, m.shards, m.binder, m.storeContext
 	m.connector.revocations, m.connector.rebinds, m.connector.senders = &m.revocations, &m.rebinds, m.senders
 	return m
+}
+
+// newBinder returns the Binder of the clients.
+func (m *Manager) newBinder() *binding.Binder {
+	o, n := &m.opts, &m.opts.Notify
+	return binding.New(binding.Options{
+		Registry: o.Registry, Queue: o.Queue, Pool: o.Pool, Sessions: m, ServerID: o.ServerID, StoreContext: m.storeContext,
+		Tokens: o.Access.Verify != nil, Superseded: n.Superseded, Uncertain: n.Uncertain, UserChanged: n.UserChanged, Logger: o.Logger,
+	})
 }
 
 // Accept implements transport.Accept: it returns the session of a new connection.
@@ -59,7 +69,8 @@ func (m *Manager) Accept(l *loop.Loop, conn transport.Conn, requests []wire.Requ
 
 // Hint announces message id of the client's queue, which follows message prev. data may be nil.
 func (m *Manager) Hint(client string, id, prev int64, data []byte) {
-	if s := m.clients.getForHint(client); s != nil {
+	m.binder.NoteHint(client)
+	if s := m.clients.get(client); s != nil {
 		s.shard.loop.PostTask(&hintTask{s, id, prev, data})
 	}
 }
@@ -75,7 +86,22 @@ type hintTask struct {
 func (t *hintTask) Run(*loop.Loop) { t.s.inbox.hint(t.s, t.id, t.prev, t.data) }
 
 // Supersede closes the client's session if its generation is lower than the given one.
-func (m *Manager) Supersede(client string, generation int64) { m.clients.supersede(client, generation) }
+func (m *Manager) Supersede(client string, generation int64) {
+	m.binder.NoteHint(client)
+	m.onLoop(client, func(s *Session) {
+		if s.generation < generation {
+			s.close(wire.CloseSuperseded, "", 0)
+		}
+	})
+}
+
+// Generation returns the generation of the client's open session, 0 if there is none.
+func (m *Manager) Generation(client string) int64 {
+	if s := m.clients.get(client); s != nil {
+		return s.generation
+	}
+	return 0
+}
 
 // Disconnect closes the client's session at the request of the backend. It returns false if the
 // client has no session here.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/fields"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
@@ -73,25 +74,15 @@ type Options struct {
 
 // Registry holds the methods of a registry that sessions call.
 type Registry interface {
-	HoldClients(ctx context.Context, server string, clients []string) error
-	CheckTokens(ctx context.Context, list []registry.UserBinding) []error
-	DropClient(ctx context.Context, server, client string) error
-	BindUsers(ctx context.Context, list []registry.UserBinding) []error
-	UsersHave(ctx context.Context, list []registry.UserBinding) ([]bool, error)
-	ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error)
+	binding.Registry
 	Subscribe(ctx context.Context, c registry.SubscriptionChange) (registry.SubscriptionsChanged, error)
-	Subscriptions(ctx context.Context, list []registry.Subscriber) []registry.SubscriptionsOutcome
 }
 
 // Queue holds the methods of a queue that sessions call.
 type Queue interface {
-	BindClients(ctx context.Context, claims []queue.Claim) []queue.Outcome[queue.Bound]
-	RefreshClients(ctx context.Context, server string, list []queue.HeldClient) []error
-	Unbind(ctx context.Context, client string, generation int64) error
-	Client(ctx context.Context, client string) (queue.Client, bool, error)
+	binding.Queue
 	Window(ctx context.Context, client string, generation, after int64, limit int) (queue.Page, error)
 	ClientHeads(ctx context.Context, known []queue.ClientKnown) []queue.Outcome[queue.ClientHead]
-	Ack(ctx context.Context, client string, generation, id int64) (int, error)
 	Acks(ctx context.Context, acks []queue.Ack) []queue.Outcome[int]
 	ReadChannel(ctx context.Context, channel string, after int64, limit int) (queue.Page, error)
 	ReadChannels(ctx context.Context, reads []queue.ChannelRead) []queue.Outcome[queue.Page]

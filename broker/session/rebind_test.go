@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
 	"switchboard/queue"
@@ -59,7 +60,7 @@ func TestRebindWithoutAnswer(t *testing.T) {
 		notified    []string
 	}{{true, nil}, {false, []string{"watcher"}}, {false, nil}} {
 		notified, calls.loseAnswers = nil, step.loseAnswers
-		if _, err := h.Rebind(ctx, []session.Lost{{Client: client, User: true}}); (err != nil) != step.loseAnswers {
+		if _, err := h.Rebind(ctx, []binding.Lost{{Client: client, User: true}}); (err != nil) != step.loseAnswers {
 			t.Error(err)
 		}
 		h.settle()
@@ -84,7 +85,7 @@ func TestRebindOfRenamedServer(t *testing.T) {
 	}
 	for _, renamed := range []bool{false, true} {
 		notified = nil
-		if _, err := h.Rebind(t.Context(), []session.Lost{{Client: client, User: true, Renamed: renamed}}); err != nil {
+		if _, err := h.Rebind(t.Context(), []binding.Lost{{Client: client, User: true, Renamed: renamed}}); err != nil {
 			t.Error(err)
 		}
 		h.settle()
@@ -104,10 +105,10 @@ func TestRebind(t *testing.T) {
 	if len(held) != 1 || held[0] != (session.HeldClient{Client: client, Recent: true}) {
 		t.Fatalf("held %v", held)
 	}
-	rebind := func(lost session.Lost) {
+	rebind := func(lost binding.Lost) {
 		t.Helper()
 		lost.Client, calls.held, calls.bound = client, 0, 0
-		if failed, err := h.Rebind(t.Context(), []session.Lost{lost, {Client: "ann/other", Record: true}}); err != nil || failed != nil {
+		if failed, err := h.Rebind(t.Context(), []binding.Lost{lost, {Client: "ann/other", Record: true}}); err != nil || failed != nil {
 			t.Error(failed, err)
 		}
 		h.settle()
@@ -121,27 +122,27 @@ func TestRebind(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	rebind(session.Lost{})
+	rebind(binding.Lost{})
 	if clients, _ := h.registry.HeldClients(ctx, "me", 9); !slices.Equal(clients, []string{client}) || calls.bound != 0 {
 		t.Errorf("held %v, %d users bound", clients, calls.bound)
 	}
 	if c, _, _ := h.queue.Client(ctx, client); c.Server != "" || len(h.received()) != 0 {
 		t.Error("the record was renewed, although its slot lost nothing")
 	}
-	rebind(session.Lost{User: true})
+	rebind(binding.Lost{User: true})
 	if bindings, _ := h.registry.User(ctx, "ann"); calls.bound != 1 || bindings[0].Server != "me" {
 		t.Errorf("%d users bound: %v", calls.bound, bindings)
 	}
-	rebind(session.Lost{User: true})
+	rebind(binding.Lost{User: true})
 	if calls.bound != 0 {
 		t.Error("an entry that is there was written again")
 	}
-	rebind(session.Lost{Record: true})
+	rebind(binding.Lost{Record: true})
 	if c, _, _ := h.queue.Client(ctx, client); c.Server != "me" || types(h.received()) != "message" {
 		t.Errorf("the record names %q, or the message is missing", c.Server)
 	}
 	calls.fail = errors.New("unavailable")
-	if failed, err := h.Rebind(ctx, []session.Lost{{Client: client}}); !errors.Is(err, calls.fail) || !slices.Equal(failed, []string{client}) {
+	if failed, err := h.Rebind(ctx, []binding.Lost{{Client: client}}); !errors.Is(err, calls.fail) || !slices.Equal(failed, []string{client}) {
 		t.Errorf("failed %v, %v", failed, err)
 	}
 }

@@ -26,7 +26,7 @@ func (s *Session) refresh(req wire.Request) {
 		if err != nil || verified.User != user { // a token of another user is refused below
 			return verified, err
 		}
-		if err := s.m.binder.checkToken(s.m.storeContext(), client, verified.Issued); err != nil || q == nil {
+		if err := s.m.binder.CheckToken(s.m.storeContext(), client, verified.Issued); err != nil || q == nil {
 			return verified, err
 		}
 		q.Refresh = true

@@ -46,7 +46,8 @@ func (m *Manager) CheckTokens(users []string) {
 	m.revocations.Add(1)
 	for _, name := range users {
 		if client, ok := registry.AnonymousClient(name); ok {
-			if s := m.clients.getForLists(client); s != nil {
+			m.binder.NoteLists(client)
+			if s := m.clients.get(client); s != nil {
 				s.shard.loop.Post(func() { s.readLists(nil) })
 			}
 		}

@@ -110,8 +110,7 @@ const maxTick = 3
 func (m *Manager) Tick() {
 	now, unix := m.currentTick.Add(1), time.Now().Unix()
 	suspended := unix-m.lastTick.Swap(unix) > maxTick // the schedule of token expiries is wrong: check all sessions
-	m.binder.retryUnbinds()
-	m.binder.resolveUnconfirmed()
+	m.binder.Tick()
 	m.owners.retry()
 	m.retryComparisons()
 	if report := m.senders.Expire(); report != nil {

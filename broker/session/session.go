@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/hub"
 	"switchboard/broker/limit"
 	"switchboard/broker/namespace"
@@ -220,12 +221,13 @@ type Manager struct {
 	ticks   struct{ connect, backlog uint32 } // Timing.Connect and Timing.Backlog, in ticks
 
 	clients   localClients
-	binder    binder
+	binder    *binding.Binder
 	connector connector
 	owners    owners
 
 	comparisons work.Retries[string] // clients whose last comparison failed, see Compare
 
+	deadlines       *work.Deadlines // of the store calls of one message
 	methodDeadlines *work.Deadlines // of calls of methods
 
 	// revocations is how often Revoke and CheckTokens were called. If a token was checked in the store
@@ -243,8 +245,9 @@ type Manager struct {
 	drain       atomic.Int64  // the window of Drain in ms; 0 before Drain
 }
 
-// storeContext returns the context of the store calls of one message.
-func (m *Manager) storeContext() context.Context { return m.binder.storeContext() }
+// storeContext returns the context of the store calls of one message. It is shared by calls that
+// begin at about the same time, and its deadline ends it.
+func (m *Manager) storeContext() context.Context { return m.deadlines.Context() }
 
 // meteredContext is storeContext with a Meter.
 func (m *Manager) meteredContext(read *meter.Meter) context.Context {

@@ -22,7 +22,7 @@ func (ow *owners) endUpdate(o *ownership, err error) {
 	o.owns = o.owns || err == nil || uncertain
 	o.uncertain = o.uncertain || uncertain
 	o.mu.Unlock()
-	ow.storeOrRetry(ow.binder.storeContext(), o)
+	ow.storeOrRetry(ow.storeContext(), o)
 }
 
 // endSubscribe ends what beginSubscribe began. owns says that the client owns fields. The pool's
@@ -32,7 +32,7 @@ func (ow *owners) endSubscribe(o *ownership, owns bool) {
 	o.subscribes--
 	o.owns = o.owns || owns
 	o.mu.Unlock()
-	ow.storeOrRetry(ow.binder.storeContext(), o)
+	ow.storeOrRetry(ow.storeContext(), o)
 }
 
 // sessionEnded has the pool store the end of a session.
@@ -45,7 +45,7 @@ func (ow *owners) sessionEnded(o *ownership) {
 
 // storeLater has the pool store what is due.
 func (ow *owners) storeLater(o *ownership) {
-	ow.opts.Pool.Go(func() { ow.storeOrRetry(ow.binder.storeContext(), o) })
+	ow.opts.Pool.Go(func() { ow.storeOrRetry(ow.storeContext(), o) })
 }
 
 // storeOrRetry stores what is due. After a failure the next tick tries again.
@@ -74,7 +74,7 @@ func (ow *owners) store(ctx context.Context, o *ownership) error {
 }
 
 func (ow *owners) storeDue(ctx context.Context, o *ownership) error {
-	defer ow.binder.locks.lock(o.client)()
+	defer ow.binder.Lock(o.client)()
 	for kind, due := o.takeDue(); due; kind, due = o.takeDue() {
 		step := o.step(kind, ow.opts.ServerID())
 		if err := ow.opts.StepStates(ctx, []queue.StateStep{step})[0].Err; err != nil && !errors.Is(err, queue.ErrStale) {
@@ -101,7 +101,7 @@ func (ow *owners) retry() {
 
 // storeBack stores that the client is connected.
 func (ow *owners) storeBack(ctx context.Context, o *ownership) error {
-	defer ow.binder.locks.lock(o.client)()
+	defer ow.binder.Lock(o.client)()
 	step := o.step(queue.OwnerBack, ow.opts.ServerID())
 	err := ow.opts.StepStates(ctx, []queue.StateStep{step})[0].Err
 	if errors.Is(err, queue.ErrStale) {

@@ -1,9 +1,11 @@
 package session
 
 import (
+	"context"
 	"slices"
 	"sync"
 
+	"switchboard/broker/binding"
 	"switchboard/broker/dialect"
 	"switchboard/broker/hub"
 	"switchboard/broker/snapshot"
@@ -126,8 +128,9 @@ func (o *ownership) step(kind queue.StepKind, server string) queue.StateStep {
 
 // owners stores the steps of all ownerships. The loops and the pool's workers use it.
 type owners struct {
-	opts   *Options
-	binder *binder // its locks serialize the steps of a client
+	opts         *Options
+	binder       *binding.Binder        // its locks serialize the steps of a client
+	storeContext func() context.Context // Manager.storeContext
 
 	mu     sync.Mutex // guards the field below
 	failed []*ownership

@@ -1,4 +1,4 @@
-package session
+package binding
 
 import "testing"
 
@@ -8,32 +8,32 @@ import "testing"
 func TestTwoPendingBinds(t *testing.T) {
 	const client = "ann/phone"
 	for _, earlierEndsFirst := range []bool{false, true} {
-		c := newLocalClients()
-		earlier := c.beginBind(client)
+		var c pendingBinds
+		earlier := c.begin(client)
 		c.bound(earlier, 1)
-		later := c.beginBind(client)
+		later := c.begin(client)
 		if hinted, lists := c.missed(earlier); !hinted || !lists {
 			t.Error("the earlier connection does not read what the later one receives")
 		}
-		if !c.holds(client, 1) {
+		if !c.has(client, 1) {
 			t.Error("while the later one is bound, the generation of the earlier one is unknown")
 		}
 		if earlierEndsFirst {
 			c.bound(later, 2)
-			c.endBind(client, earlier)
-			if c.holds(client, 1) || !c.holds(client, 2) {
+			c.end(client, earlier)
+			if c.has(client, 1) || !c.has(client, 2) {
 				t.Error("after the end of the earlier one, the generations are not those of the later one")
 			}
-			c.endBind(client, later)
+			c.end(client, later)
 		} else {
-			c.endBind(client, later)
-			if !c.holds(client, 1) {
+			c.end(client, later)
+			if !c.has(client, 1) {
 				t.Error("after the end of the later one, the generation of the earlier one is unknown")
 			}
-			c.endBind(client, earlier)
+			c.end(client, earlier)
 		}
-		if len(c.binds) > 0 {
-			t.Errorf("%d pending binds are left", len(c.binds))
+		if len(c.latest) > 0 {
+			t.Errorf("%d pending binds are left", len(c.latest))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package session
+package binding
 
 import (
 	"cmp"
@@ -88,28 +88,21 @@ func (u unconfirmedBind) compare(other unconfirmedBind) int {
 	return cmp.Or(strings.Compare(u.client, other.client), strings.Compare(u.server, other.server))
 }
 
-// binding is one client that the store has bound to this server.
-type binding struct {
-	client     string
-	generation int64
-	unsavedAck int64 // acknowledged by the client, perhaps not yet in the store; 0 for none
-}
-
 // failedUnbinds are bindings that could not be ended. The pool's workers add them, and the next
 // tick tries again.
 type failedUnbinds struct {
 	mu   sync.Mutex // guards the field below
-	list []binding
+	list []Binding
 }
 
-func (f *failedUnbinds) add(old binding) {
+func (f *failedUnbinds) add(old Binding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = append(f.list, old)
 }
 
 // take empties the list and returns it.
-func (f *failedUnbinds) take() []binding {
+func (f *failedUnbinds) take() []Binding {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := f.list

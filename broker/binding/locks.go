@@ -1,44 +1,12 @@
-package session
+package binding
 
-import (
-	"context"
-	"errors"
-	"sync"
+import "sync"
 
-	"switchboard/broker/work"
-	"switchboard/queue"
-	"switchboard/registry"
-)
+// Lock waits for the client's lock, which serializes the store calls about the client.
+func (b *Binder) Lock(client string) (unlock func()) { return b.locks.lock(client) }
 
-// errClientGone is the error of a connectJob whose connection has closed. No client receives it.
-var errClientGone = errors.New("session: the client left before it was bound")
-
-// binder makes and ends the bindings of this server's clients in the store. The pool's workers use
-// it. unbindLater, retryUnbinds, resolveUnconfirmed and notifySuperseded do not block, so the loops
-// may call them too.
-type binder struct {
-	opts      *Options
-	deadlines *work.Deadlines
-	clients   *localClients
-	locks     clientLocks
-
-	unconfirmed unconfirmedBinds
-	failed      failedUnbinds
-	// uncertainUsers are clients whose users may have changed without a hint.
-	uncertainUsers uncertainUsers
-}
-
-// storeContext returns the context of the store calls of one message. It is shared by calls that
-// begin at about the same time, and its deadline ends it.
-func (b *binder) storeContext() context.Context { return b.deadlines.Context() }
-
-// bindResult is the result of one claim. Its pending is nil if the client was not bound.
-type bindResult struct {
-	bound   queue.Bound
-	pending *pendingBind
-	lists   registry.Subscriptions
-	err     error
-}
+// TryLock takes the client's lock if no goroutine holds it or waits for it.
+func (b *Binder) TryLock(client string) (unlock func(), ok bool) { return b.locks.tryLock(client) }
 
 // clientLocks holds one lock per client. It serializes the store calls about that client, so that
 // a bind and the unbind before it reach the store in order. The pool's workers use it; the loops
