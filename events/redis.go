@@ -1,9 +1,7 @@
 package events
 
 import (
-	"context"
 	"embed"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -51,45 +49,6 @@ func NewRedis(pipe *redispipe.Pipe, opts StoreOptions) *Redis {
 		Script: scheduleFieldsScript, Shared: []any{&r.limits.fields, trackLookBack.Milliseconds(), r.ttl},
 	}
 	return r
-}
-
-// evalInt runs a script that returns an integer.
-func (r *Redis) evalInt(ctx context.Context, script *redispipe.Script, keys []string, args ...any) (int64, error) {
-	reply, err := r.pipe.Eval(ctx, script, keys, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, ok := reply.(int64)
-	if !ok {
-		return 0, fmt.Errorf("unexpected reply of a script: %T, want an integer", reply)
-	}
-	return n, nil
-}
-
-// evalArray runs a script that returns an array.
-func (r *Redis) evalArray(ctx context.Context, script *redispipe.Script, keys []string, args ...any) ([]any, error) {
-	reply, err := r.pipe.Eval(ctx, script, keys, args...)
-	if err != nil {
-		return nil, err
-	}
-	list, ok := reply.([]any)
-	if !ok {
-		return nil, fmt.Errorf("unexpected reply of a script: %T, want an array", reply)
-	}
-	return list, nil
-}
-
-// toStrings converts the elements of a reply. It returns nil if one is not a string.
-func toStrings(list []any) []string {
-	out := make([]string, len(list))
-	for i, v := range list {
-		text, ok := v.(string)
-		if !ok {
-			return nil
-		}
-		out[i] = text
-	}
-	return out
 }
 
 // millis converts a duration to the argument of a script. It rounds a positive duration up to 1 ms,

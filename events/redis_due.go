@@ -81,7 +81,7 @@ func byShard(checks []Check) (batches []*checkBatch) {
 
 // SetDeadline implements [Store].
 func (r *Redis) SetDeadline(ctx context.Context, shard int, entry string, record []byte, in time.Duration) error {
-	scheduled, err := r.evalInt(ctx, setDeadlineScript, []string{r.keys.due(shard), r.keys.deadlines(shard), r.keys.meta(shard)},
+	scheduled, err := r.pipe.EvalInt(ctx, setDeadlineScript, []string{r.keys.due(shard), r.keys.deadlines(shard), r.keys.meta(shard)},
 		entry, record, millis(in), r.limits.due, r.limits.deadlineBytes, r.ttl)
 	return scheduleError(entry, scheduled, err)
 }
@@ -99,21 +99,17 @@ func scheduleError(entry string, scheduled int64, err error) error {
 
 // Claim implements [Store].
 func (r *Redis) Claim(ctx context.Context, shard, n int, ttl time.Duration) ([]Claim, error) {
-	list, err := r.evalArray(ctx, claimScript, []string{r.keys.due(shard), r.keys.deadlines(shard), r.keys.fields(shard)}, n, millis(ttl))
-	fields := toStrings(list)
-	if err == nil && (len(list) != len(fields) || len(fields)%3 != 0) {
-		err = errReply
+	reply, err := r.pipe.EvalArray(ctx, claimScript, []string{r.keys.due(shard), r.keys.deadlines(shard), r.keys.fields(shard)}, n, millis(ttl))
+	var claims []Claim
+	for err == nil && reply.Len() > 0 {
+		claim := Claim{Entry: reply.Text(), Token: reply.Text()}
+		if record := reply.Text(); record != "" {
+			claim.Record = []byte(record)
+		}
+		claims, err = append(claims, claim), reply.Err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("claim in shard %d: %w", shard, err)
-	}
-	var claims []Claim
-	for c := range slices.Chunk(fields, 3) {
-		claim := Claim{Entry: c[0], Token: c[1]}
-		if c[2] != "" {
-			claim.Record = []byte(c[2])
-		}
-		claims = append(claims, claim)
 	}
 	return claims, nil
 }
@@ -125,7 +121,7 @@ func (r *Redis) Settle(ctx context.Context, shard int, result CheckResult) (Sett
 		present = 1
 	}
 	k, l := r.keys, r.limits
-	n, err := r.evalInt(ctx, settleScript,
+	n, err := r.pipe.EvalInt(ctx, settleScript,
 		[]string{k.due(shard), k.reported(shard), k.deadlines(shard), k.outbox(shard), k.deadLetters(shard), k.meta(shard)},
 		result.Entry, result.Token, present, result.Event, result.ID, shard,
 		l.outbox, l.outboxBytes, l.deadLetters, l.deadLetterBytes, r.ttl)

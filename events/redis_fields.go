@@ -52,7 +52,7 @@ func (r *Redis) SettleFields(ctx context.Context, shard int, result FieldsResult
 		return Settled{}, fmt.Errorf("settle %s: %w", result.Entry, err)
 	}
 	k, l := r.keys, r.limits
-	n, err := r.evalInt(ctx, settleFieldsScript,
+	n, err := r.pipe.EvalInt(ctx, settleFieldsScript,
 		[]string{k.due(shard), k.fields(shard), k.outbox(shard), k.deadLetters(shard), k.meta(shard)},
 		result.Entry, result.Token, before, decimal(result.Reported), empty, result.Next, idle, recheckDelay.Milliseconds(),
 		shard, l.outbox, l.outboxBytes, l.deadLetters, l.deadLetterBytes, r.ttl, list)

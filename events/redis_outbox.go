@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -8,15 +9,17 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"switchboard/internal/redispipe"
 )
 
 // Take implements [Store].
 func (r *Redis) Take(ctx context.Context, shard, n int, lease time.Duration) (Batch, error) {
-	list, err := r.evalArray(ctx, takeScript, []string{r.keys.outbox(shard), r.keys.meta(shard)},
+	reply, err := r.pipe.EvalArray(ctx, takeScript, []string{r.keys.outbox(shard), r.keys.meta(shard)},
 		n, maxBatchBytes, millis(lease), r.ttl)
 	b := Batch{Shard: shard}
-	if err == nil && len(list) > 0 {
-		err = b.parse(list)
+	if err == nil && reply.Len() > 0 {
+		err = b.parse(reply)
 	}
 	if err != nil {
 		return Batch{}, fmt.Errorf("take events of shard %d: %w", shard, err)
@@ -25,25 +28,16 @@ func (r *Redis) Take(ctx context.Context, shard, n int, lease time.Duration) (Ba
 }
 
 // parse reads the reply of take.lua: {fencing token, failed attempts, {event…}}.
-func (b *Batch) parse(list []any) error {
-	if len(list) != 3 {
-		return errReply
-	}
-	fence, ok1 := list[0].(int64)
-	attempts, ok2 := list[1].(int64)
-	events, ok3 := list[2].([]any)
-	if !ok1 || !ok2 || !ok3 {
-		return errReply
-	}
-	b.Fence, b.Attempts = fence, int(attempts)
-	for _, element := range toStrings(events) {
+func (b *Batch) parse(reply *redispipe.Reply) error {
+	b.Fence, b.Attempts = reply.Int(), int(reply.Int())
+	for _, element := range reply.Texts() {
 		q, err := parseQueuedEvent(element)
 		if err != nil {
 			return err
 		}
 		b.Events = append(b.Events, q)
 	}
-	return nil
+	return reply.Err
 }
 
 // parseQueuedEvent parses <seq>:<event>.
@@ -58,7 +52,7 @@ func parseQueuedEvent(element string) (QueuedEvent, error) {
 
 // Sent implements [Store].
 func (r *Redis) Sent(ctx context.Context, b Batch, upTo int64, renew time.Duration) error {
-	n, err := r.evalInt(ctx, sentScript, []string{r.keys.outbox(b.Shard), r.keys.meta(b.Shard)},
+	n, err := r.pipe.EvalInt(ctx, sentScript, []string{r.keys.outbox(b.Shard), r.keys.meta(b.Shard)},
 		decimal(b.Fence), decimal(upTo), millis(renew), b.Answer.text())
 	return fenceError(b, n, err)
 }
@@ -78,7 +72,7 @@ func (r *Redis) Refused(ctx context.Context, b Batch, upTo int64, why Reason, re
 // deadLetter runs dead_letter.lua. Its header describes the arguments and the result.
 func (r *Redis) deadLetter(ctx context.Context, b Batch, upTo, minAge int64, why Reason, retryIn, renew int64) (int64, error) {
 	k := r.keys
-	return r.evalInt(ctx, deadLetterScript, []string{k.outbox(b.Shard), k.deadLetters(b.Shard), k.meta(b.Shard)},
+	return r.pipe.EvalInt(ctx, deadLetterScript, []string{k.outbox(b.Shard), k.deadLetters(b.Shard), k.meta(b.Shard)},
 		decimal(b.Fence), decimal(upTo), minAge, string(why), retryIn, renew, r.limits.deadLetters, r.limits.deadLetterBytes, r.ttl,
 		b.Answer.text())
 }
@@ -124,7 +118,7 @@ func parseDeadLetter(element string) (DeadLetter, error) {
 // Requeue implements [Store].
 func (r *Redis) Requeue(ctx context.Context, shard, n int) (int, error) {
 	k := r.keys
-	moved, err := r.evalInt(ctx, requeueScript, []string{k.outbox(shard), k.deadLetters(shard), k.meta(shard)},
+	moved, err := r.pipe.EvalInt(ctx, requeueScript, []string{k.outbox(shard), k.deadLetters(shard), k.meta(shard)},
 		n, r.limits.outbox, r.limits.outboxBytes, r.ttl)
 	if err != nil {
 		return 0, fmt.Errorf("requeue dead letters of shard %d: %w", shard, err)
@@ -138,7 +132,7 @@ func (r *Redis) Letter(ctx context.Context, shard int, id string, retry bool) (b
 	if retry {
 		again = 1
 	}
-	n, err := r.evalInt(ctx, takeLetterScript, []string{k.outbox(shard), k.deadLetters(shard), k.meta(shard)},
+	n, err := r.pipe.EvalInt(ctx, takeLetterScript, []string{k.outbox(shard), k.deadLetters(shard), k.meta(shard)},
 		id, again, r.limits.outbox, r.limits.outboxBytes, r.ttl)
 	if err == nil && n < 0 {
 		err = ErrFull
@@ -152,10 +146,10 @@ func (r *Redis) Letter(ctx context.Context, shard int, id string, retry bool) (b
 // Backlog implements [Store].
 func (r *Redis) Backlog(ctx context.Context, shard int) (Backlog, error) {
 	k := r.keys
-	list, err := r.evalArray(ctx, backlogScript, []string{k.outbox(shard), k.deadLetters(shard), k.meta(shard)})
+	reply, err := r.pipe.EvalArray(ctx, backlogScript, []string{k.outbox(shard), k.deadLetters(shard), k.meta(shard)})
 	var b Backlog
 	if err == nil {
-		b, err = parseBacklog(list)
+		b, err = parseBacklog(reply)
 	}
 	if err != nil {
 		return Backlog{}, fmt.Errorf("backlog of shard %d: %w", shard, err)
@@ -164,26 +158,13 @@ func (r *Redis) Backlog(ctx context.Context, shard int) (Backlog, error) {
 }
 
 // parseBacklog parses the reply of backlog.lua.
-func parseBacklog(list []any) (Backlog, error) {
-	if len(list) != 7 {
-		return Backlog{}, errReply
+func parseBacklog(reply *redispipe.Reply) (b Backlog, err error) {
+	b = Backlog{
+		Waiting: int(reply.Int()), Dead: int(reply.Int()), Dropped: reply.Int(), Oldest: timeOf(reply.Int()), Attempts: int(reply.Int()),
 	}
-	var numbers [6]int64
-	for i := range numbers {
-		n, ok := list[i].(int64)
-		if !ok {
-			return Backlog{}, errReply
-		}
-		numbers[i] = n
+	if at := reply.Int(); at > 0 {
+		b.RetryAt = time.UnixMilli(at)
 	}
-	text, _ := list[6].(string)
-	answer, err := parseAnswer(text)
-	b := Backlog{
-		Waiting: int(numbers[0]), Dead: int(numbers[1]), Dropped: numbers[2], Oldest: timeOf(numbers[3]),
-		Attempts: int(numbers[4]), Answer: answer,
-	}
-	if numbers[5] > 0 {
-		b.RetryAt = time.UnixMilli(numbers[5])
-	}
-	return b, err
+	b.Answer, err = parseAnswer(reply.Text())
+	return b, cmp.Or(reply.Err, err)
 }

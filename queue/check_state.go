@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
 )
 
@@ -23,7 +24,7 @@ type StateDifference struct {
 // agree, in a fixed order. It reads all records at one moment, and changes nothing.
 func (r *Redis) CheckState(ctx context.Context, channel string) ([]StateDifference, error) {
 	k := r.keys
-	reply, err := r.eval(ctx, checkStateScript, []string{
+	reply, err := r.pipe.EvalArray(ctx, checkStateScript, []string{
 		k.channelMeta(channel), k.state(channel), k.stateNames(channel),
 		k.stateEnds(channel), k.stateParts(channel), k.stateOwners(channel),
 	})
@@ -33,11 +34,12 @@ func (r *Redis) CheckState(ctx context.Context, channel string) ([]StateDifferen
 	if err != nil {
 		return nil, fmt.Errorf("check the state of channel %s: %w", channel, err)
 	}
-	s := storedState{ttl: reply.integer(), keep: reply.text(), bytes: reply.text(), due: reply.text()}
-	s.records, s.names, s.ends = pairs(reply), pairs(reply), pairs(reply)
-	s.parts, s.owners = pairs(reply), pairs(reply)
-	if reply.err != nil {
-		return nil, fmt.Errorf("check the state of channel %s: %w", channel, reply.err)
+	s := storedState{ttl: reply.Int(), keep: reply.Text(), bytes: reply.Text(), due: reply.Text()}
+	for _, record := range []*map[string]string{&s.records, &s.names, &s.ends, &s.parts, &s.owners} {
+		*record = redispipe.Pairs(reply.Texts())
+	}
+	if reply.Err != nil {
+		return nil, fmt.Errorf("check the state of channel %s: %w", channel, reply.Err)
 	}
 	return s.check(), nil
 }
@@ -98,16 +100,6 @@ func (r *Redis) yieldStates(ctx context.Context, channels []string, yield func(s
 		}
 	}
 	return true
-}
-
-// pairs parses a nested array of keys and values.
-func pairs(reply *arrayReply) map[string]string {
-	list := reply.texts()
-	m := make(map[string]string, len(list)/2)
-	for i := 0; i+1 < len(list); i += 2 {
-		m[list[i]] = list[i+1]
-	}
-	return m
 }
 
 // storedState is all records of a state, as Redis holds them.

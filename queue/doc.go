@@ -148,6 +148,6 @@
 // redis_state_read.go, erase.go, heads.go, memory_channel.go, memory_confirm.go,
 // memory_client.go, memory_groups.go, memory_requests.go, memory_state.go, memory.go,
 // redis_ack.go, redis_channel.go, redis_client.go, member.go, redis_state.go, text_reply.go,
-// redis.go, options.go, array_reply.go, queue.go, msgpack.go, keys.go, requests.go, state.go,
+// redis.go, options.go, queue.go, msgpack.go, keys.go, requests.go, state.go,
 // state_script.go, script_members.go, table.go, store_clock.go.
 package queue

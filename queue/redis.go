@@ -182,7 +182,7 @@ func (r *Redis) scriptsFor(push ChannelPush) channelScripts {
 // list, or the sender's share of it, has no room.
 func (r *Redis) PushRequest(ctx context.Context, request Request) error {
 	n, o := request.List, r.opts
-	refusedBy, err := r.evalInt(ctx, pushRequestScript,
+	refusedBy, err := r.pipe.EvalInt(ctx, pushRequestScript,
 		[]string{r.keys.requests(n), r.keys.requestLedger(n), r.keys.requestSums(n)},
 		request.Data, senderDigest(request.Sender),
 		o.RequestCap, o.RequestBytes, o.RequestShare, o.RequestShareBytes, millis(o.RequestTTL))
@@ -193,36 +193,6 @@ func (r *Redis) PushRequest(ctx context.Context, request Request) error {
 		return fmt.Errorf("push request to %d: %w", n, err)
 	}
 	return nil
-}
-
-// eval runs a script that returns an array.
-func (r *Redis) eval(ctx context.Context, s *redispipe.Script, keys []string, args ...any) (*arrayReply, error) {
-	v, err := r.pipe.Eval(ctx, s, keys, args...)
-	if err != nil {
-		return nil, err
-	}
-	return parseArray(v)
-}
-
-func parseArray(v any) (*arrayReply, error) {
-	list, ok := v.([]any)
-	if !ok {
-		return nil, fmt.Errorf("unexpected reply of a script: %T is not an array", v)
-	}
-	return &arrayReply{rest: list}, nil
-}
-
-// evalInt runs a script that returns an integer.
-func (r *Redis) evalInt(ctx context.Context, s *redispipe.Script, keys []string, args ...any) (int64, error) {
-	v, err := r.pipe.Eval(ctx, s, keys, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, ok := v.(int64)
-	if !ok {
-		return 0, fmt.Errorf("unexpected reply of a script: %T is not an integer", v)
-	}
-	return n, nil
 }
 
 // OutcomeUnknown reports whether the call that failed with err may have run: Redis did not reply.

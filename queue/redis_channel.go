@@ -203,7 +203,7 @@ func (r *Redis) TrimChannel(ctx context.Context, channel string, maxAge time.Dur
 	}
 	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel)}
 	for total := 0; ; {
-		n, err := r.evalInt(ctx, trimChannelScript, keys,
+		n, err := r.pipe.EvalInt(ctx, trimChannelScript, keys,
 			maxAge.Milliseconds(), maxCount, trimChunk, millis(r.opts.MetaTTL), dry)
 		if err != nil {
 			return total, fmt.Errorf("trim channel %s: %w", channel, err)

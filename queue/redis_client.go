@@ -138,7 +138,7 @@ func (r *Redis) upToDate(record []any, server string, generation, now int64) boo
 // Unbind ends the binding: the client is offline and its queue stays. The error is ErrStale or
 // ErrForgotten if the generation is not the current one.
 func (r *Redis) Unbind(ctx context.Context, client string, generation int64) error {
-	done, err := r.evalInt(ctx, unbindScript, []string{r.keys.record(client)}, decimal(generation))
+	done, err := r.pipe.EvalInt(ctx, unbindScript, []string{r.keys.record(client)}, decimal(generation))
 	if err == nil {
 		err = fenceError(done)
 	}
@@ -151,39 +151,39 @@ func (r *Redis) Unbind(ctx context.Context, client string, generation int64) err
 // Release is Unbind for the janitor: it removes server as the owner of the client, and returns the
 // client's user and the generation that it released. released is false if server is not the owner.
 func (r *Redis) Release(ctx context.Context, client, server string) (user string, generation int64, released bool, err error) {
-	reply, err := r.eval(ctx, releaseScript, []string{r.keys.record(client)}, server)
+	reply, err := r.pipe.EvalArray(ctx, releaseScript, []string{r.keys.record(client)}, server)
 	if err != nil {
 		return "", 0, false, fmt.Errorf("release client %s: %w", client, err)
 	}
-	if reply.empty() {
+	if reply.Len() == 0 {
 		return "", 0, false, nil
 	}
-	user, generation = reply.text(), reply.integer()
-	if reply.err != nil {
-		return "", 0, false, fmt.Errorf("release client %s: %w", client, reply.err)
+	user, generation = reply.Text(), reply.Int()
+	if reply.Err != nil {
+		return "", 0, false, fmt.Errorf("release client %s: %w", client, reply.Err)
 	}
 	return user, generation, true, nil
 }
 
 // Client returns the client's record. known is false if there is none.
 func (r *Redis) Client(ctx context.Context, client string) (c Client, known bool, err error) {
-	reply, err := r.eval(ctx, clientScript, r.clientKeys(client))
+	reply, err := r.pipe.EvalArray(ctx, clientScript, r.clientKeys(client))
 	if err != nil {
 		return Client{}, false, fmt.Errorf("look up client %s: %w", client, err)
 	}
-	if reply.empty() {
+	if reply.Len() == 0 {
 		return Client{}, false, nil
 	}
-	c = Client{User: reply.text(), Server: reply.text(), Generation: reply.integer()}
-	if since := reply.integer(); since > 0 {
+	c = Client{User: reply.Text(), Server: reply.Text(), Generation: reply.Int()}
+	if since := reply.Int(); since > 0 {
 		c.Since = time.UnixMilli(since)
 	}
-	c.Queued, c.Last, c.Acked = int(reply.integer()), reply.integer(), reply.integer()
-	if secret, err := hex.DecodeString(reply.text()); err == nil {
+	c.Queued, c.Last, c.Acked = int(reply.Int()), reply.Int(), reply.Int()
+	if secret, err := hex.DecodeString(reply.Text()); err == nil {
 		copy(c.Secret[:], secret)
 	}
-	if reply.err != nil {
-		return Client{}, false, fmt.Errorf("look up client %s: %w", client, reply.err)
+	if reply.Err != nil {
+		return Client{}, false, fmt.Errorf("look up client %s: %w", client, reply.Err)
 	}
 	return c, true, nil
 }
@@ -263,18 +263,18 @@ func (r *Redis) ReadClient(ctx context.Context, client string, after int64, limi
 func (r *Redis) window(
 	ctx context.Context, client, generation string, after int64, limit, window, bytes int,
 ) (page Page, malformed []string, err error) {
-	reply, err := r.eval(ctx, windowScript, r.clientKeys(client),
+	reply, err := r.pipe.EvalArray(ctx, windowScript, r.clientKeys(client),
 		generation, decimal(after), limit, window, bytes)
-	if err == nil && len(reply.rest) == 1 {
-		err = fenceError(reply.integer())
+	if err == nil && reply.Len() == 1 {
+		err = fenceError(reply.Int())
 	}
 	if err != nil {
 		return Page{}, nil, err
 	}
-	page = Page{Floor: reply.integer(), Last: reply.integer(), More: reply.integer() == 1}
+	page = Page{Floor: reply.Int(), Last: reply.Int(), More: reply.Int() == 1}
 	page.Complete = after >= page.Floor
-	page.Messages, malformed = decode(reply.texts(), DecodeMember)
-	return page, malformed, reply.err
+	page.Messages, malformed = decode(reply.Texts(), DecodeMember)
+	return page, malformed, reply.Err
 }
 
 // fenceError returns the error for the negative result of a script that checks the generation.

@@ -11,14 +11,14 @@ import (
 // the marker returns it.
 func (r *Redis) ConfirmChannel(ctx context.Context, channel string, id int64) (*Marker, error) {
 	keys := []string{r.keys.channel(channel), r.keys.channelMeta(channel), r.keys.channelServers(channel)}
-	reply, err := r.eval(ctx, confirmChannelScript, keys, decimal(id),
+	reply, err := r.pipe.EvalArray(ctx, confirmChannelScript, keys, decimal(id),
 		millis(r.opts.ChannelTTL), millis(r.opts.ChannelTTL+r.opts.MetaTTL), r.clock.minimum())
-	if err == nil && reply.empty() {
+	if err == nil && reply.Len() == 0 {
 		return nil, nil
 	}
 	if err == nil {
-		m := &Marker{ID: reply.integer(), Prev: reply.integer(), Data: []byte(reply.text()), Servers: reply.texts()}
-		if err = reply.err; err == nil {
+		m := &Marker{ID: reply.Int(), Prev: reply.Int(), Data: []byte(reply.Text()), Servers: reply.Texts()}
+		if err = reply.Err; err == nil {
 			return m, nil
 		}
 	}
@@ -28,17 +28,17 @@ func (r *Redis) ConfirmChannel(ctx context.Context, channel string, id int64) (*
 // ConfirmClient does for AppendClient what ConfirmChannel does for AppendChannel. An acknowledged
 // message is not lost.
 func (r *Redis) ConfirmClient(ctx context.Context, client string, id int64) (*Marker, error) {
-	reply, err := r.eval(ctx, confirmClientScript, append(r.clientKeys(client), r.keys.groups(client)),
+	reply, err := r.pipe.EvalArray(ctx, confirmClientScript, append(r.clientKeys(client), r.keys.groups(client)),
 		decimal(id), millis(r.opts.ClientTTL), millis(r.opts.RecordTTL), r.clock.minimum())
-	if err == nil && reply.empty() {
+	if err == nil && reply.Len() == 0 {
 		return nil, nil
 	}
 	if err == nil {
-		m := &Marker{ID: reply.integer(), Prev: reply.integer(), Data: []byte(reply.text())}
-		if server := reply.text(); server != "" {
+		m := &Marker{ID: reply.Int(), Prev: reply.Int(), Data: []byte(reply.Text())}
+		if server := reply.Text(); server != "" {
 			m.Servers = []string{server}
 		}
-		if err = reply.err; err == nil {
+		if err = reply.Err; err == nil {
 			return m, nil
 		}
 	}

@@ -17,20 +17,13 @@ func (r *Redis) ackGrouped(ctx context.Context, a Ack) (removed int64, err error
 	if n, refused := answer.Value.(int64); refused || answer.Err != nil {
 		return n, answer.Err
 	}
-	acked, err := parseArray(answer.Value)
-	if err != nil {
-		return 0, err
-	}
-	removed, to, user := acked.integer(), acked.text(), acked.text()
-	var groups []string
-	for acked.err == nil && len(acked.rest) > 0 {
-		groups = append(groups, acked.text())
-	}
-	if err = acked.err; err == nil {
+	acked := redispipe.ReplyOf(answer.Value)
+	removed, to, user, groups := acked.Int(), acked.Text(), acked.Text(), acked.Rest()
+	if err = acked.Err; err == nil {
 		err = r.withdrawOthers(ctx, user, a.Client, groups)
 	}
 	if err == nil {
-		_, err = r.eval(ctx, deleteGroupsScript, []string{record, groupsKey}, to)
+		_, err = r.pipe.Eval(ctx, deleteGroupsScript, []string{record, groupsKey}, to)
 	}
 	return removed, err
 }

@@ -29,7 +29,11 @@ func (m *Memory) Revoke(_ context.Context, v Revocation) (Revoked, error) {
 		before = now.UnixMilli()
 	}
 	before = max(before, m.revokedLocked(key))
-	m.expireRevokedLocked()
+	expireSome(m.revoked, func(key tokensOf) {
+		if m.revokedLocked(key) == 0 {
+			delete(m.revoked, key)
+		}
+	})
 	ends := now.Add(m.opts.RevokedTTL)
 	m.revoked[key] = revocation{before, ends}
 	revoked := Revoked{Before: before, Until: ends.UnixMilli()}
@@ -75,18 +79,4 @@ func (m *Memory) revokedLocked(key tokensOf) int64 {
 		return v.before
 	}
 	return 0
-}
-
-// expireRevokedLocked removes some revocations that have ended, as expireSomeLocked does.
-func (m *Memory) expireRevokedLocked() {
-	const checks = 4
-	n := 0
-	for key := range m.revoked {
-		if n++; n > checks {
-			return
-		}
-		if m.revokedLocked(key) == 0 {
-			delete(m.revoked, key)
-		}
-	}
 }

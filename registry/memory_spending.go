@@ -21,7 +21,11 @@ func (m *Memory) Spend(_ context.Context, list []Spending) []SpendOutcome {
 		use := m.spent[key]
 		use.bytes, use.channels = spend(use.bytes, s.Bytes, now), spend(use.channels, s.Channels, now)
 		if s.Bytes.Cost > 0 || s.Channels.Cost > 0 {
-			m.expireSpentLocked(now)
+			expireSome(m.spent, func(key sender) {
+				if use := m.spent[key]; !use.bytes.After(now) && !use.channels.After(now) {
+					delete(m.spent, key)
+				}
+			})
 			m.spent[key] = use
 		}
 		outcomes[i].Owed = Owed{use.bytes.Sub(now), use.channels.Sub(now)}
@@ -42,18 +46,4 @@ func spend(full time.Time, s Spent, now time.Time) time.Time {
 		return full
 	}
 	return next
-}
-
-// expireSpentLocked removes some senders whose budgets are full, as expireRevokedLocked does.
-func (m *Memory) expireSpentLocked(now time.Time) {
-	const checks = 4
-	n := 0
-	for key, use := range m.spent {
-		if n++; n > checks {
-			return
-		}
-		if !use.bytes.After(now) && !use.channels.After(now) {
-			delete(m.spent, key)
-		}
-	}
 }

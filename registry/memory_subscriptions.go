@@ -29,7 +29,7 @@ func (m *Memory) Subscribe(_ context.Context, c SubscriptionChange) (Subscriptio
 	if c.Kind == Subscribed && countSubscribed(kept) > MaxSubscriptions {
 		return SubscriptionsChanged{}, fmt.Errorf("subscriptions of %s%s: %w", c.User, c.Client, ErrTooManySubscriptions)
 	}
-	m.expireSubscriptionsLocked()
+	expireSome(m.subscribed, func(key tokensOf) { m.subscriptionsLocked(key) })
 	ends := now.Add(m.opts.SubscribedTTL)
 	m.subscribed[key] = subscriptionList{trimSubscriptions(kept), ends}
 	changed := SubscriptionsChanged{Until: ends.UnixMilli()}
@@ -92,16 +92,4 @@ func countSubscribed(list []Subscription) (n int) {
 		}
 	}
 	return n
-}
-
-// expireSubscriptionsLocked removes some lists that have ended, as expireRevokedLocked does.
-func (m *Memory) expireSubscriptionsLocked() {
-	const checks = 4
-	n := 0
-	for key := range m.subscribed {
-		if n++; n > checks {
-			return
-		}
-		m.subscriptionsLocked(key)
-	}
 }

@@ -32,7 +32,7 @@ func (m *Memory) BindUsers(_ context.Context, list []UserBinding) []error {
 func (m *Memory) bindUserLocked(name string, b Binding) (written bool, err error) {
 	u := m.userLocked(name)
 	if u == nil {
-		m.expireSomeLocked()
+		expireSome(m.users, func(name string) { m.userLocked(name) })
 		u = &user{clients: map[string]Binding{}}
 		m.users[name] = u
 	}
@@ -155,16 +155,15 @@ func (m *Memory) userLocked(name string) *user {
 	return u
 }
 
-// expireSomeLocked bounds the memory for users that do not come back. Each new user checks a few
-// others, in the random order of a map, so that expired users are removed faster than new ones
-// come.
-func (m *Memory) expireSomeLocked() {
-	const checks = 4
-	n := 0
-	for name := range m.users {
-		if n++; n > checks {
+// expireSome bounds the memory for users, or other keys, that do not come back. expire removes an
+// entry that has ended. Each new entry checks a few others, in the random order of a map, so that
+// expired entries are removed faster than new ones come.
+func expireSome[K comparable, V any](entries map[K]V, expire func(key K)) {
+	checks := 4
+	for key := range entries {
+		if checks--; checks < 0 {
 			return
 		}
-		m.userLocked(name)
+		expire(key)
 	}
 }

@@ -86,15 +86,6 @@ func NewRedis(pipe *redispipe.Pipe, opts Options) *Redis {
 	return r
 }
 
-// eval runs a script that returns an integer.
-func (r *Redis) eval(ctx context.Context, script *redispipe.Script, keys []string, args ...any) (int64, error) {
-	answer, err := r.pipe.Eval(ctx, script, keys, args...)
-	if err != nil {
-		return 0, err
-	}
-	return answer.(int64), nil
-}
-
 // count runs a command that returns an integer.
 func (r *Redis) count(ctx context.Context, args ...any) (int64, error) {
 	cmd := redis.NewIntCmd(ctx, args...)

@@ -62,7 +62,7 @@ func (r *Redis) renew(ctx context.Context, s Server, since int64) (Changes, erro
 		return Changes{}, err
 	}
 	// s_list before the list of live servers: a server that reads the latter expects it in s_list.
-	added, err := r.eval(ctx, listAddScript, []string{r.keys.serverList()}, s.ID)
+	added, err := r.pipe.EvalInt(ctx, listAddScript, []string{r.keys.serverList()}, s.ID)
 	if err != nil {
 		return Changes{}, err
 	}
@@ -80,12 +80,12 @@ func (r *Redis) renew(ctx context.Context, s Server, since int64) (Changes, erro
 func (r *Redis) renewLease(ctx context.Context, s Server, now string, c *Changes) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		changed, err := r.eval(ctx, beatScript, []string{r.keys.lease(s.ID), r.keys.tombstone(s.ID)},
+		changed, err := r.pipe.EvalInt(ctx, beatScript, []string{r.keys.lease(s.ID), r.keys.tombstone(s.ID)},
 			r.opts.Lease.Milliseconds(), s.Host, s.Version, s.StartedAt.UnixMilli(),
 			s.Connections, s.Users, s.Channels, s.Watching, features, now)
 		c.StatesChanged = changed
 		if err == nil && changed < 0 {
-			if _, err = r.eval(ctx, endListedScript, r.listKeys(), s.ID); err == nil {
+			if _, err = r.pipe.EvalInt(ctx, endListedScript, r.listKeys(), s.ID); err == nil {
 				err = ErrDead
 			}
 		}
@@ -106,26 +106,19 @@ func (r *Redis) listKeys() []string {
 // renewListed renews the lease in the list of live servers. now is the store's time, Unix ms. It is
 // empty if the list does not have the server, and there is no description.
 func (r *Redis) renewListed(ctx context.Context, s Server, since int64, description string) (c Changes, now string, err error) {
-	answer, err := r.pipe.Eval(ctx, renewListedScript, r.listKeys(),
+	reply, err := r.pipe.EvalArray(ctx, renewListedScript, r.listKeys(),
 		s.ID, r.opts.Lease.Microseconds(), strconv.FormatInt(since, 10), description, changesKeep.Microseconds())
 	if err != nil {
 		return c, "", err
 	}
-	reply, _ := answer.([]any)
-	number := func(i int) int64 {
-		n, _ := reply[i].(int64)
-		return n
+	listed := reply.Int()
+	if listed == 0 && reply.Len() == 0 {
+		return c, "", reply.Err
 	}
-	if len(reply) == 1 && number(0) == 0 {
-		return c, "", nil
-	}
-	if len(reply) < 3 || len(reply)%2 == 0 {
-		return c, "", fmt.Errorf("the script answers with %d values", len(reply))
-	}
-	c.All, c.Number = number(0) == 2, number(1)
-	for i := 3; i < len(reply); i += 2 {
-		id, _ := reply[i].(string)
-		text, _ := reply[i+1].(string)
+	c.All, c.Number = listed == 2, reply.Int()
+	at := reply.Int()
+	for reply.Len() > 0 {
+		id, text := reply.Text(), reply.Text()
 		if text == "" {
 			c.Ended = append(c.Ended, id)
 			continue
@@ -137,7 +130,7 @@ func (r *Redis) renewListed(ctx context.Context, s Server, since int64, descript
 		c.Changed = append(c.Changed, a.server(id))
 	}
 	c.sort()
-	return c, strconv.FormatInt(number(2), 10), nil
+	return c, strconv.FormatInt(at, 10), reply.Err
 }
 
 // sort sorts the servers by id.

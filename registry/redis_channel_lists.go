@@ -201,7 +201,7 @@ func (r *Redis) delist(ctx context.Context, channels ...string) (removed int64, 
 	former := r.listForFormer.Load() || parts[len(parts)-1].reply.Val() > 0
 	for _, channel := range bound {
 		for _, p := range r.partsOf([]string{channel}, former) {
-			if _, err := r.eval(ctx, listAddScript, []string{p.key}, channel); err != nil {
+			if _, err := r.pipe.EvalInt(ctx, listAddScript, []string{p.key}, channel); err != nil {
 				failed.Add([]string{channel}, err)
 			}
 		}

@@ -91,7 +91,7 @@ func (r *Redis) ClientPage(ctx context.Context, server, cursor string, limit int
 
 // hold adds names to key, s_ch_ or s_c_ of the server.
 func (r *Redis) hold(ctx context.Context, key, server string, names ...string) error {
-	alive, err := r.eval(ctx, holdScript, []string{key, r.keys.tombstone(server)}, anys(names)...)
+	alive, err := r.pipe.EvalInt(ctx, holdScript, []string{key, r.keys.tombstone(server)}, anys(names)...)
 	if err == nil && alive == 0 {
 		err = ErrDead
 	}

@@ -41,26 +41,17 @@ func (r *Redis) Revoke(ctx context.Context, v Revocation) (Revoked, error) {
 	if unconfirmed != nil && !errors.Is(unconfirmed, ErrNotReplicated) {
 		return Revoked{}, fmt.Errorf("revoke tokens of user %s: %w", v.User, unconfirmed)
 	}
-	revoked, err := parseRevoked(answer.Value, v.Client)
+	reply := redispipe.ReplyOf(answer.Value)
+	revoked := Revoked{Before: reply.Int(), Until: reply.Int()}
+	revoked.Clients = onlineOf(bindingsOf(redispipe.Pairs(reply.Rest())), v.Client)
+	err := reply.Err
 	if err == nil {
-		_, err = r.eval(ctx, listRevokedScript, []string{r.keys.revokedList()}, v.User, revokedListTTL.Milliseconds())
+		_, err = r.pipe.EvalInt(ctx, listRevokedScript, []string{r.keys.revokedList()}, v.User, revokedListTTL.Milliseconds())
 	}
 	if err != nil {
 		return Revoked{}, fmt.Errorf("revoke tokens of user %s: %w", v.User, err)
 	}
 	return revoked, unconfirmed
-}
-
-// parseRevoked parses the reply of the script to one revocation.
-func parseRevoked(reply any, client string) (v Revoked, err error) {
-	list, _ := reply.([]any)
-	if len(list) < 2 || len(list)%2 != 0 {
-		return v, fmt.Errorf("the script answers with %d values", len(list))
-	}
-	v.Before, _ = list[0].(int64)
-	v.Until, _ = list[1].(int64)
-	v.Clients = onlineOf(bindingsOf(fieldsOf(list[2:])), client)
-	return v, nil
 }
 
 // onlineOf returns the bindings of a client that have a server; "" stands for all clients. It

@@ -3,8 +3,6 @@ package registry
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,7 +14,7 @@ func (r *Redis) NotifyStates(ctx context.Context, servers []string) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, server := range servers {
 		group.Go(func() error {
-			_, err := r.eval(groupCtx, notifyStatesScript, []string{r.keys.lease(server)})
+			_, err := r.pipe.EvalInt(groupCtx, notifyStatesScript, []string{r.keys.lease(server)})
 			return err
 		})
 	}
@@ -39,7 +37,7 @@ func (r *Redis) Leave(ctx context.Context, server string) error {
 // Forget removes what is left of a dead server as Leave does, with its entry in s_list last. The
 // tombstone stays, and Died returns the server from now on.
 func (r *Redis) Forget(ctx context.Context, server string) error {
-	_, err := r.eval(ctx, buryScript, []string{r.keys.died()}, server, diedKeep.Milliseconds(), maxDied)
+	_, err := r.pipe.EvalInt(ctx, buryScript, []string{r.keys.died()}, server, diedKeep.Milliseconds(), maxDied)
 	if err == nil {
 		err = r.remove(ctx, server)
 	}
@@ -52,17 +50,14 @@ func (r *Redis) Forget(ctx context.Context, server string) error {
 // Died returns the servers that have died in the last 24 h, the latest first, up to 1000. A server
 // in s_list without a lease is not one of them before its bindings are removed.
 func (r *Redis) Died(ctx context.Context) ([]Death, error) {
-	reply, err := r.pipe.Eval(ctx, diedScript, []string{r.keys.died()}, diedKeep.Milliseconds())
+	reply, err := r.pipe.EvalArray(ctx, diedScript, []string{r.keys.died()}, diedKeep.Milliseconds())
+	var list []Death
+	for err == nil && reply.Len() > 0 {
+		list = append(list, Death{reply.Text(), time.UnixMilli(reply.Int()).UTC()})
+		err = reply.Err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("servers that died: %w", err)
-	}
-	var list []Death
-	for pair := range slices.Chunk(reply.([]any), 2) {
-		ms, err := strconv.ParseInt(pair[1].(string), 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("servers that died: %w", err)
-		}
-		list = append(list, Death{pair[0].(string), time.UnixMilli(ms).UTC()})
 	}
 	return list, nil
 }
@@ -70,7 +65,7 @@ func (r *Redis) Died(ctx context.Context) ([]Death, error) {
 // remove deletes the entry in s_list last: as long as the server is in the list, a janitor retries
 // the cleanup.
 func (r *Redis) remove(ctx context.Context, server string) error {
-	if _, err := r.eval(ctx, endListedScript, r.listKeys(), server); err != nil {
+	if _, err := r.pipe.EvalInt(ctx, endListedScript, r.listKeys(), server); err != nil {
 		return err
 	}
 	if _, err := r.count(ctx, "unlink",
@@ -140,10 +135,10 @@ func (r *Redis) Lease(ctx context.Context, server string) (Server, bool, error) 
 // DeclareDead declares a server dead for Options.TombstoneTTL, unless it has a lease, and reports
 // whether it did. Repeating the call is harmless.
 func (r *Redis) DeclareDead(ctx context.Context, server string) (bool, error) {
-	done, err := r.eval(ctx, declareDeadScript, []string{r.keys.tombstone(server), r.keys.lease(server)},
+	done, err := r.pipe.EvalInt(ctx, declareDeadScript, []string{r.keys.tombstone(server), r.keys.lease(server)},
 		r.opts.TombstoneTTL.Milliseconds())
 	if err == nil && done == 1 {
-		_, err = r.eval(ctx, endListedScript, r.listKeys(), server)
+		_, err = r.pipe.EvalInt(ctx, endListedScript, r.listKeys(), server)
 	}
 	if err != nil {
 		return false, fmt.Errorf("declare server %s dead: %w", server, err)

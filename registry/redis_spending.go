@@ -1,8 +1,8 @@
 package registry
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,24 +22,13 @@ func (r *Redis) Spend(ctx context.Context, list []Spending) []SpendOutcome {
 	}
 	outcomes := make([]SpendOutcome, len(list))
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
-		o := &outcomes[i]
-		if o.Owed, o.Err = parseOwed(answer); o.Err != nil {
-			o.Err = fmt.Errorf("spend of %s%s: %w", list[i].User, list[i].Address, o.Err)
+		reply := redispipe.ReplyOf(answer.Value)
+		bytes, channels := reply.Int(), reply.Int()
+		if err := cmp.Or(answer.Err, reply.Err); err != nil {
+			outcomes[i].Err = fmt.Errorf("spend of %s%s: %w", list[i].User, list[i].Address, err)
+			continue
 		}
+		outcomes[i].Owed = Owed{time.Duration(bytes) * time.Microsecond, time.Duration(channels) * time.Microsecond}
 	}
 	return outcomes
-}
-
-// parseOwed parses the reply of the script for one sender.
-func parseOwed(answer redispipe.Answer) (Owed, error) {
-	if answer.Err != nil {
-		return Owed{}, answer.Err
-	}
-	times, _ := answer.Value.([]any)
-	if len(times) != 2 {
-		return Owed{}, errors.New("malformed reply")
-	}
-	bytes, _ := times[0].(int64)
-	channels, _ := times[1].(int64)
-	return Owed{time.Duration(bytes) * time.Microsecond, time.Duration(channels) * time.Microsecond}, nil
 }

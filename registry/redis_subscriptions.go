@@ -1,8 +1,8 @@
 package registry
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,22 +30,23 @@ func (r *Redis) Subscribe(ctx context.Context, c SubscriptionChange) (Subscripti
 	if c.User != "" {
 		list = append(list, r.keys.user(c.User))
 	}
-	answer, err := r.pipe.Eval(ctx, subscribeScript, list, args...)
+	reply, err := r.pipe.EvalArray(ctx, subscribeScript, list, args...)
 	if err != nil {
 		return fail(err)
 	}
-	reply, _ := answer.([]any)
-	if len(reply) == 0 {
+	if reply.Len() == 0 {
 		return fail(ErrTooManySubscriptions)
 	}
-	var changed SubscriptionsChanged
-	changed.Until, _ = reply[0].(int64)
-	changed.Clients = onlineOf(bindingsOf(fieldsOf(reply[1:])), c.Client)
+	changed := SubscriptionsChanged{Until: reply.Int()}
+	changed.Clients = onlineOf(bindingsOf(redispipe.Pairs(reply.Rest())), c.Client)
+	if reply.Err != nil {
+		return fail(reply.Err)
+	}
 	name := c.User
 	if name == "" {
 		name = anonymousMark + c.Client
 	}
-	if _, err := r.eval(ctx, listRevokedScript, []string{r.keys.revokedList()}, name, revokedListTTL.Milliseconds()); err != nil {
+	if _, err := r.pipe.EvalInt(ctx, listRevokedScript, []string{r.keys.revokedList()}, name, revokedListTTL.Milliseconds()); err != nil {
 		return fail(err)
 	}
 	return changed, nil
@@ -73,16 +74,11 @@ func (r *Redis) Subscriptions(ctx context.Context, list []Subscriber) []Subscrip
 	}
 	outcomes := make([]SubscriptionsOutcome, len(list))
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
-		lists, _ := answer.Value.([]any)
-		err := answer.Err
-		if err == nil && len(lists) != 2 {
-			err = errors.New("malformed reply")
+		lists := redispipe.ReplyOf(answer.Value)
+		outcomes[i].User, outcomes[i].Client = parseSubscriptions(lists.Texts()), parseSubscriptions(lists.Texts())
+		if err := cmp.Or(answer.Err, lists.Err); err != nil {
+			outcomes[i] = SubscriptionsOutcome{Err: fmt.Errorf("subscriptions of %s: %w", list[i].Client, err)}
 		}
-		if err != nil {
-			outcomes[i].Err = fmt.Errorf("subscriptions of %s: %w", list[i].Client, err)
-			continue
-		}
-		outcomes[i].User, outcomes[i].Client = parseSubscriptions(lists[0]), parseSubscriptions(lists[1])
 	}
 	return outcomes
 }
@@ -97,23 +93,12 @@ func heldText(list []Subscription) string {
 }
 
 // parseSubscriptions parses the fields and values of a list. It skips malformed ones.
-func parseSubscriptions(reply any) (list []Subscription) {
-	words, _ := reply.([]any)
-	for channel, value := range fieldsOf(words) {
+func parseSubscriptions(words []string) (list []Subscription) {
+	for channel, value := range redispipe.Pairs(words) {
 		if s, ok := parseSubscription(channel, value); ok {
 			list = append(list, s)
 		}
 	}
 	sortSubscriptions(list)
 	return list
-}
-
-// fieldsOf returns the fields and values of a hash as a map.
-func fieldsOf(words []any) map[string]string {
-	fields := make(map[string]string, len(words)/2)
-	for i := 0; i+1 < len(words); i += 2 {
-		name, _ := words[i].(string)
-		fields[name], _ = words[i+1].(string)
-	}
-	return fields
 }

@@ -34,8 +34,10 @@ func (r *Redis) BindUsers(ctx context.Context, list []UserBinding) []error {
 	for i, answer := range r.pipe.EvalEach(ctx, targets...) {
 		b, err := list[i], answer.Err
 		if err == nil {
-			reply, watchers := splitReply(answer.Value)
-			err, list[i].Subscribed, list[i].Watchers = bindErrors[reply], reply == 2, watchers
+			var reply int64
+			if reply, list[i].Watchers, err = splitReply(answer.Value); err == nil {
+				err, list[i].Subscribed = bindErrors[reply], reply == 2
+			}
 		}
 		if err != nil {
 			errs[i] = fmt.Errorf("bind client %s of user %s: %w", b.Client, b.User, err)
@@ -66,46 +68,35 @@ func (r *Redis) UsersHave(ctx context.Context, list []UserBinding) ([]bool, erro
 // bindErrors are the errors of the answers of the script.
 var bindErrors = map[int64]error{2: nil, 1: nil, 0: ErrTooManyClients, -1: ErrRevoked}
 
-// splitReply returns the number and the names of the answer to bind_user.
-func splitReply(value any) (number int64, names []string) {
-	list, ok := value.([]any)
-	if !ok {
-		number, _ = value.(int64)
-		return number, nil
+// splitReply returns the number and the names, sorted, of the answer to bind_user.
+func splitReply(value any) (number int64, names []string, err error) {
+	if number, alone := value.(int64); alone {
+		return number, nil, nil
 	}
-	if len(list) > 0 {
-		number, _ = list[0].(int64)
-		names = sortedNames(list[1:])
-	}
-	return number, names
-}
-
-// sortedNames returns the strings in list, sorted; nil for none.
-func sortedNames(list []any) (names []string) {
-	for _, value := range list {
-		if name, ok := value.(string); ok {
-			names = append(names, name)
-		}
-	}
+	reply := redispipe.ReplyOf(value)
+	number, names = reply.Int(), reply.Rest()
 	slices.Sort(names)
-	return names
+	return number, names, reply.Err
 }
 
 // ReleaseUser marks the client offline in u_{user} if its entry has this generation. The client
 // stays known. ReleaseUser returns the servers that watch the user, sorted. It does so whatever the
 // generation: if the client has moved, the hint of its new server may be lost.
 func (r *Redis) ReleaseUser(ctx context.Context, user, client string, generation int64) (watchers []string, err error) {
-	reply, err := r.pipe.Eval(ctx, releaseUserScript, []string{r.keys.user(user), r.keys.userWatchers(user)}, client, generation)
+	reply, err := r.pipe.EvalArray(ctx, releaseUserScript, []string{r.keys.user(user), r.keys.userWatchers(user)}, client, generation)
+	if err == nil {
+		watchers, err = reply.Rest(), reply.Err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("release client %s of user %s: %w", client, user, err)
 	}
-	list, _ := reply.([]any)
-	return sortedNames(list), nil
+	slices.Sort(watchers)
+	return watchers, nil
 }
 
 // ForgetUser removes the client from u_{user}, unless its entry has a higher generation.
 func (r *Redis) ForgetUser(ctx context.Context, user, client string, generation int64) error {
-	if _, err := r.eval(ctx, forgetUserScript, []string{r.keys.user(user)}, client, generation); err != nil {
+	if _, err := r.pipe.EvalInt(ctx, forgetUserScript, []string{r.keys.user(user)}, client, generation); err != nil {
 		return fmt.Errorf("forget client %s of user %s: %w", client, user, err)
 	}
 	return nil
