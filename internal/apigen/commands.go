@@ -62,10 +62,8 @@ type command struct {
 
 // declare returns the row of the table.
 func (c *command) declare() (string, error) {
-	pattern := c.path
 	c.use = c.name
 	for _, name := range c.operation.names() {
-		pattern = strings.Replace(pattern, "{"+name+"}", "{}", 1)
 		c.use += " " + placeholder(name)
 	}
 	for _, a := range c.arguments {
@@ -92,7 +90,7 @@ func (c *command) declare() (string, error) {
 		c.parts = append(c.parts, "list: "+strconv.Quote(list), "columns: []string{"+quotedList(c.columns)+"}")
 	}
 	short, _, _ := strings.Cut(unquote(c.signature.text, nil), ". ")
-	head := fmt.Sprintf("use: %q, short: %q,\nmethod: %sCall, path: %q", c.use, strings.TrimSuffix(short, "."), strings.ToLower(c.method), pattern)
+	head := fmt.Sprintf("use: %q, short: %q,\nmethod: %sCall, path: %q", c.use, strings.TrimSuffix(short, "."), strings.ToLower(c.method), c.pattern("{}"))
 	return "{\n" + strings.Join(append([]string{head}, c.parts...), ",\n") + ",\n},\n", nil
 }
 
@@ -136,8 +134,7 @@ func (c *command) flags() (list []string, err error) {
 	if _, conditional := c.parameter("If-Match"); conditional {
 		list, used["version"] = append(list, "{\"version\", version, \"refuse another `version`\"},\n"), true
 	}
-	members := slices.DeleteFunc(slices.Clone(c.parameters), func(p member) bool { return p.in != "query" })
-	for _, m := range append(members, c.body.properties()...) {
+	for _, m := range append(c.query(), c.body.properties()...) {
 		kind := flagKind(m)
 		name := strings.ReplaceAll(m.name, "_", "-")
 		if kind == "millis" {

@@ -85,6 +85,35 @@ func (o *operation) parameter(name string) (member, bool) {
 	return o.parameters[i], true
 }
 
+// query returns the parameters of the query.
+func (o *operation) query() []member {
+	return slices.DeleteFunc(slices.Clone(o.parameters), func(p member) bool { return p.in != "query" })
+}
+
+// sent returns the parameter with a name, or the member of the body.
+func (o *operation) sent(name string) (member, error) {
+	m, known := o.parameter(name)
+	if !known {
+		m, known = o.body.property(name)
+	}
+	if !known {
+		return m, fmt.Errorf("the call has no %s", name)
+	}
+	return m, nil
+}
+
+// pattern returns the path with a mark in the place of each parameter.
+func (o *operation) pattern(mark string) string {
+	pattern := o.path
+	for _, name := range o.names() {
+		pattern = strings.Replace(pattern, "{"+name+"}", mark, 1)
+	}
+	return pattern
+}
+
+// last returns the last segment of the path.
+func (o *operation) last() string { return o.path[strings.LastIndexByte(o.path, '/')+1:] }
+
 // names returns the names of the parameters in the path.
 func (o *operation) names() (list []string) {
 	for segment := range strings.SplitSeq(o.path, "/") {

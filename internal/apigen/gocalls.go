@@ -229,11 +229,9 @@ func (m *goMethod) send(a argument) (one sentMember, err error) {
 	if isTime {
 		name = "ttl_ms"
 	}
-	found, known := m.parameter(name)
-	if !known {
-		if found, known = m.operation.body.property(name); !known {
-			return one, fmt.Errorf("the call has no %s", name)
-		}
+	found, err := m.operation.sent(name)
+	if err != nil {
+		return one, err
 	}
 	one = sentMember{member: found, variable: local(a.name), typ: a.typ, always: a.always || found.required}
 	if one.typ == "" {
@@ -336,11 +334,7 @@ func (m *goMethod) request() string {
 	verb := m.method[:1] + strings.ToLower(m.method[1:])
 	where := fmt.Sprintf("%q", m.path)
 	if len(m.names) > 0 {
-		pattern := m.path
-		for _, name := range m.operation.names() {
-			pattern = strings.Replace(pattern, "{"+name+"}", "{}", 1)
-		}
-		where = fmt.Sprintf("path(%q, %s)", pattern, strings.Join(m.names, ", "))
+		where = fmt.Sprintf("path(%q, %s)", m.pattern("{}"), strings.Join(m.names, ", "))
 	}
 	out := "Request{Method: http.Method" + verb + ", Path: " + where
 	for _, part := range [][2]string{{"Query", m.query}, {"Header", m.header}, {"Body", m.body}} {

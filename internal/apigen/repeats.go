@@ -3,7 +3,6 @@ package apigen
 import (
 	"fmt"
 	"net/http"
-	"strings"
 )
 
 // repeatRule is the row of an operation that may be made again after its answer was lost.
@@ -20,12 +19,9 @@ func (d *document) repeats() (rules []repeatRule, err error) {
 		if o.method == http.MethodGet || !o.keyed() || n.text() == "never" {
 			continue
 		}
-		r := repeatRule{o.method, o.path, n.at("with").texts(), n.at("unless").texts()}
+		r := repeatRule{o.method, o.pattern("*"), n.at("with").texts(), n.at("unless").texts()}
 		if n.text() != "always" && len(r.with)+len(r.unless) == 0 {
 			return nil, fmt.Errorf("%s: x-repeat is %q", o.id, n.text())
-		}
-		for _, name := range o.names() {
-			r.path = strings.Replace(r.path, "{"+name+"}", "*", 1)
 		}
 		rules = append(rules, r)
 	}

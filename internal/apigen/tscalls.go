@@ -131,7 +131,6 @@ func (m *tsMethod) in(schema node) tsPlace {
 // send adds what the arguments send.
 func (m *tsMethod) send(o *operation) error {
 	var members []string
-	query := slices.DeleteFunc(slices.Clone(o.parameters), func(p member) bool { return p.in != "query" })
 	for _, a := range m.arguments {
 		switch {
 		case a.kind == "operation":
@@ -141,7 +140,7 @@ func (m *tsMethod) send(o *operation) error {
 		case a.kind == "time":
 			m.parameters, members = append(m.parameters, "time?: TtlOption"), append(members, "...membersOf(time)")
 		case a.kind == "query":
-			query = slices.DeleteFunc(query, func(p member) bool { return a.typ == "-"+p.name })
+			query := slices.DeleteFunc(o.query(), func(p member) bool { return a.typ == "-"+p.name })
 			m.whole(a, "query", m.types.memberTypes(query, tsPlace{"server", "Json"}), "")
 		case a.kind == "body" && o.body.properties() == nil:
 			m.parameters, m.options = append(m.parameters, a.name+": "+m.in(o.body).any), append(m.options, property("body", a.name))
@@ -156,11 +155,9 @@ func (m *tsMethod) send(o *operation) error {
 			}
 			m.whole(a, "body", m.types.memberTypes(left, m.in(o.body)), own)
 		default:
-			found, known := o.parameter(a.kind)
-			if !known {
-				if found, known = o.body.property(a.kind); !known {
-					return fmt.Errorf("the call has no %s", a.kind)
-				}
+			found, err := o.sent(a.kind)
+			if err != nil {
+				return err
 			}
 			optional := map[bool]string{true: "?"}[!found.required && !a.always]
 			m.parameters = append(m.parameters, found.name+optional+": "+m.types.of(found.schema, m.in(o.body)))
@@ -181,7 +178,7 @@ func (m *tsMethod) send(o *operation) error {
 func (m *tsMethod) operation() {
 	var names []string
 	for _, o := range m.operations {
-		names = append(names, strconv.Quote(o.path[strings.LastIndexByte(o.path, '/')+1:]))
+		names = append(names, strconv.Quote(o.last()))
 	}
 	m.parameters = append(m.parameters, "operation: "+strings.Join(names, " | "))
 }

@@ -48,7 +48,7 @@ func (m *tsMethod) samples() (lists []string) {
 		}
 	}
 	for _, one := range m.operations {
-		operation := strconv.Quote(one.path[strings.LastIndexByte(one.path, '/')+1:])
+		operation := strconv.Quote(one.last())
 		for _, all := range []bool{true, false} {
 			add(func(a argument) string {
 				if a.kind == "operation" {
@@ -73,14 +73,13 @@ func (m *tsMethod) sample(o *operation, a argument, all bool, time, condition st
 	var members []member
 	switch a.kind {
 	case "operation":
-		path := m.operations[0].path
-		return strconv.Quote(path[strings.LastIndexByte(path, '/')+1:])
+		return strconv.Quote(m.operations[0].last())
 	case "condition":
 		return condition
 	case "time":
 		return time
 	case "query":
-		members = slices.DeleteFunc(slices.Clone(o.parameters), func(p member) bool { return p.in != "query" })
+		members = o.query()
 	case "body":
 		if o.body.none() { // another operation of the method has one
 			return "undefined"
@@ -90,10 +89,7 @@ func (m *tsMethod) sample(o *operation, a argument, all bool, time, condition st
 		}
 		members = o.body.properties()
 	default:
-		found, known := o.parameter(a.kind)
-		if !known {
-			found, _ = o.body.property(a.kind)
-		}
+		found, _ := o.sent(a.kind) // another operation of the method may have it
 		if !all && !found.required && !a.always {
 			return "undefined"
 		}

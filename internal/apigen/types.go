@@ -107,9 +107,7 @@ func (t *namedTypes) name(schema node, pkg string) string {
 func (typ *namedType) members() (list []member) {
 	all := typ.schema.properties
 	if typ.query != nil {
-		all = func() []member {
-			return slices.DeleteFunc(slices.Clone(typ.query.parameters), func(p member) bool { return p.in != "query" })
-		}
+		all = typ.query.query
 	}
 	for _, m := range all() {
 		if !slices.Contains(typ.without, m.name) {
