@@ -70,11 +70,17 @@ func (d *Centrifuge) epoch(c Connection) *string {
 
 // Handle implements [Dialect].
 func (d *Centrifuge) Handle(c Connection, body []byte) error {
+	return d.handle(c, body, func(tail []byte) bool { return bytes.Equal(tail, centrifugeTail) })
+}
+
+// handle handles the objects in a frame. isMessage reports whether the rest of an object, after the
+// offset, is that of a message in the server's usual notation.
+func (d *Centrifuge) handle(c Connection, body []byte, isMessage func(tail []byte) bool) error {
 	for line := range bytes.SplitSeq(body, []byte("\n")) {
 		if len(line) == 0 {
 			continue
 		}
-		if data, offset, ok := centrifugeMessage(line, c.Channel()); ok {
+		if data, offset, tail, ok := centrifugeMessage(line, c.Channel()); ok && isMessage(tail) {
 			c.Deliver(data, offset)
 		} else if err := d.reply(c, line); err != nil {
 			return err
@@ -91,22 +97,22 @@ var (
 	centrifugeTail   = []byte(`}}}`)
 )
 
-// centrifugeMessage parses a message in the server's usual notation. ok is false for any other. A
-// JSON decoder would cost more than the rest of the receiver.
-func centrifugeMessage(line []byte, channel string) (data []byte, offset int64, ok bool) {
+// centrifugeMessage parses a message in the server's usual notation, up to the tail after its
+// offset. ok is false for any other. A JSON decoder would cost more than the rest of the receiver.
+func centrifugeMessage(line []byte, channel string) (data []byte, offset int64, tail []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(line, centrifugeHead)
 	if !ok || len(rest) < len(channel) || string(rest[:len(channel)]) != channel {
-		return nil, 0, false
+		return nil, 0, nil, false
 	}
 	if rest, ok = bytes.CutPrefix(rest[len(channel):], centrifugeData); !ok {
-		return nil, 0, false
+		return nil, 0, nil, false
 	}
 	end := bytes.LastIndex(rest, centrifugeOffset)
 	if end < 0 {
-		return nil, 0, false
+		return nil, 0, nil, false
 	}
-	offset, tail, ok := parseNumber(rest[end:], centrifugeOffset)
-	return rest[:end], offset, ok && bytes.Equal(tail, centrifugeTail)
+	offset, tail, ok = parseNumber(rest[end:], centrifugeOffset)
+	return rest[:end], offset, tail, ok
 }
 
 // reply handles an object that is not a message in the usual notation.

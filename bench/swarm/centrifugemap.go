@@ -26,37 +26,14 @@ var errMapResume = errors.New("a map subscription cannot resume")
 
 // Handle implements [Dialect].
 func (d *CentrifugeMap) Handle(c Connection, body []byte) error {
-	for line := range bytes.SplitSeq(body, []byte("\n")) {
-		if len(line) == 0 {
-			continue
-		}
-		if data, offset, ok := centrifugeChange(line, c.Channel(), d.Key); ok {
-			c.Deliver(data, offset)
-		} else if err := d.reply(c, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.handle(c, body, func(tail []byte) bool { return isEntry(tail, d.Key) })
 }
 
 // centrifugeKey is between the offset of a change and the key of its entry.
 var centrifugeKey = []byte(`,"key":"`)
 
-// centrifugeChange parses a change of an entry in the server's usual notation. ok is false for any
-// other.
-func centrifugeChange(line []byte, channel, key string) (data []byte, offset int64, ok bool) {
-	rest, ok := bytes.CutPrefix(line, centrifugeHead)
-	if !ok || len(rest) < len(channel) || string(rest[:len(channel)]) != channel {
-		return nil, 0, false
-	}
-	if rest, ok = bytes.CutPrefix(rest[len(channel):], centrifugeData); !ok {
-		return nil, 0, false
-	}
-	end := bytes.LastIndex(rest, centrifugeOffset)
-	if end < 0 {
-		return nil, 0, false
-	}
-	offset, tail, ok := parseNumber(rest[end:], centrifugeOffset)
-	tail, isEntry := bytes.CutPrefix(tail, centrifugeKey)
-	return rest[:end], offset, ok && isEntry && len(tail) > len(key) && string(tail[:len(key)]) == key && tail[len(key)] == '"'
+// isEntry reports whether the tail of a message is that of a change of the entry with a key.
+func isEntry(tail []byte, key string) bool {
+	rest, found := bytes.CutPrefix(tail, centrifugeKey)
+	return found && len(rest) > len(key) && string(rest[:len(key)]) == key && rest[len(key)] == '"'
 }
