@@ -8,10 +8,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"switchboard/internal/backend"
 )
 
 const (
@@ -100,11 +101,7 @@ func (r *Remote) fetch(ctx context.Context) ([]byte, error) {
 	request.Header.Set("Accept", "application/jwk-set+json, application/json")
 	response, err := r.client.Do(request)
 	if err != nil {
-		// net/http's error repeats the URL, whose query may be a secret.
-		if wrapped, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapped.Err
-		}
-		return nil, fmt.Errorf("fetch keys: %w", err)
+		return nil, fmt.Errorf("fetch keys: %w", backend.WithoutURL(err)) // the query may be a secret
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

@@ -26,23 +26,21 @@ const (
 // Actions lists the actions on a channel as a whole, in the order of display.
 var Actions = []Action{Subscribe, Publish, Presence, History, State, Durable}
 
+// actionWords are the names of the actions in the configuration, and in grants.
+var actionWords = []struct {
+	action      Action
+	name, grant string
+}{
+	{Subscribe, "subscribe", "sub"}, {Publish, "publish", "pub"}, {Presence, "presence", "presence"}, {History, "history", "history"},
+	{State, "state", "state"}, {Write, "write", "write"}, {Durable, "durable", "durable"},
+}
+
 // String returns the configuration key of the action in a namespace.
 func (a Action) String() string {
-	switch a {
-	case Subscribe:
-		return "subscribe"
-	case Publish:
-		return "publish"
-	case Presence:
-		return "presence"
-	case History:
-		return "history"
-	case State:
-		return "state"
-	case Write:
-		return "write"
-	case Durable:
-		return "durable"
+	for _, w := range actionWords {
+		if w.action == a {
+			return w.name
+		}
 	}
 	return "nothing"
 }
@@ -51,27 +49,19 @@ func (a Action) String() string {
 // (RFC 6749 §3.3), or * for all actions.
 func parseActions(text string) (Action, error) {
 	var sum Action
+next:
 	for word := range strings.FieldsSeq(text) {
-		switch word {
-		case "sub":
-			sum |= Subscribe
-		case "pub":
-			sum |= Publish
-		case "presence":
-			sum |= Presence
-		case "history":
-			sum |= History
-		case "state":
-			sum |= State
-		case "write":
-			sum |= Write
-		case "durable":
-			sum |= Durable
-		case "*":
+		if word == "*" {
 			sum |= allActions
-		default:
-			return 0, fmt.Errorf("%.20q is none of sub, pub, presence, history, state, write, durable and *", word)
+			continue
 		}
+		for _, w := range actionWords {
+			if w.grant == word {
+				sum |= w.action
+				continue next
+			}
+		}
+		return 0, fmt.Errorf("%.20q is none of sub, pub, presence, history, state, write, durable and *", word)
 	}
 	if sum == 0 {
 		return 0, fmt.Errorf("it grants nothing; want sub, pub, presence, history, state, write, durable or *")
