@@ -71,38 +71,24 @@ type change struct {
 // apply sets the change in p.
 func (c change) apply(p *backend.Push) error {
 	p.Del, p.Touch = c.del, c.touch
-	for _, pair := range c.set {
-		name, text, err := pairOf("--set", pair)
-		if err != nil {
-			return err
+	asValue := func(text string) (any, error) { return payload(text, c.text) }
+	for _, flag := range []struct {
+		name  string
+		pairs []string
+		to    *map[string]any
+		parse func(text string) (any, error)
+	}{{"--set", c.set, &p.Set, asValue}, {"--add", c.add, &p.Add, additionOf}, {"--if", c.conditions, &p.If, conditionOf}} {
+		for _, pair := range flag.pairs {
+			field, text, err := pairOf(flag.name, pair)
+			if err != nil {
+				return err
+			}
+			value, err := flag.parse(text)
+			if err != nil {
+				return err
+			}
+			put(flag.to, field, value)
 		}
-		value, err := payload(text, c.text)
-		if err != nil {
-			return err
-		}
-		put(&p.Set, name, value)
-	}
-	for _, pair := range c.add {
-		name, text, err := pairOf("--add", pair)
-		if err != nil {
-			return err
-		}
-		addition, err := additionOf(text)
-		if err != nil {
-			return err
-		}
-		put(&p.Add, name, addition)
-	}
-	for _, pair := range c.conditions {
-		name, text, err := pairOf("--if", pair)
-		if err != nil {
-			return err
-		}
-		condition, err := conditionOf(text)
-		if err != nil {
-			return err
-		}
-		put(&p.If, name, condition)
 	}
 	return nil
 }

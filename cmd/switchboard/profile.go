@@ -151,45 +151,36 @@ func (a *app) profileSetCommand() *cobra.Command {
 		if err := file.Set(args[0], p); err != nil {
 			return usage("%w", err)
 		}
+		var err error
 		if use {
-			if err := file.Use(args[0]); err != nil {
-				return err
-			}
+			err = file.Use(args[0])
 		}
-		a.printProfileChange("set", args[0], file)
-		return nil
+		return a.showProfileChange("set", args[0], file, err)
 	})
 	return c
 }
 
 func (a *app) profileUseCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "use NAME", Short: "Makes a profile the default one", Args: args(1, 1, "a profile"), ValidArgsFunction: a.completeProfile,
-		RunE: a.changeProfiles(func(file *profile.File, args []string) error {
-			if err := file.Use(args[0]); err != nil {
-				return err
-			}
-			a.printProfileChange("default", args[0], file)
-			return nil
-		}),
-	}
+	return a.profileChangeCommand("use NAME", "Makes a profile the default one", "default", (*profile.File).Use)
 }
 
 func (a *app) profileRemoveCommand() *cobra.Command {
+	return a.profileChangeCommand("remove NAME", "Removes a profile, and not the files that it names", "removed", (*profile.File).Remove)
+}
+
+// profileChangeCommand returns a command that makes a change of a profile.
+func (a *app) profileChangeCommand(use, short, change string, f func(file *profile.File, name string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Removes a profile, and not the files that it names", Args: args(1, 1, "a profile"), ValidArgsFunction: a.completeProfile,
+		Use: use, Short: short, Args: args(1, 1, "a profile"), ValidArgsFunction: a.completeProfile,
 		RunE: a.changeProfiles(func(file *profile.File, args []string) error {
-			if err := file.Remove(args[0]); err != nil {
-				return err
-			}
-			a.printProfileChange("removed", args[0], file)
-			return nil
+			return a.showProfileChange(change, args[0], file, f(file, args[0]))
 		}),
 	}
 }
 
-func (a *app) printProfileChange(change, name string, file *profile.File) {
-	a.screen.Value(map[string]string{change: name, "file": file.Path()}, func() {
+// showProfileChange prints a change of a profile, unless it has failed.
+func (a *app) showProfileChange(change, name string, file *profile.File, err error) error {
+	return a.show(map[string]string{change: name, "file": file.Path()}, err, func() {
 		a.screen.Text("%s: %s (%s)", change, name, file.Path())
 	})
 }

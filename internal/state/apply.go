@@ -152,15 +152,9 @@ func (a *update) setValue(p *plan, f *Field) {
 	if op.Kind == Set || f.Holder == "" {
 		f.Holder = a.holder(op)
 	}
-	if a.entry.Set == nil {
-		a.entry.Set = make(map[string]rawValue)
-	}
-	a.entry.Set[op.Field] = p.value
+	put(&a.entry.Set, op.Field, p.value)
 	if op.Kind == Add {
-		if a.result.Numbers == nil {
-			a.result.Numbers = make(map[string]int64)
-		}
-		a.result.Numbers[op.Field] = p.number
+		put(&a.result.Numbers, op.Field, p.number)
 	}
 }
 

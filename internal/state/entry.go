@@ -124,10 +124,7 @@ func (e *Entry) isEmpty() bool { return !e.HasChanges() && e.Data == nil }
 // setGone records the end of a field. It removes the field from the parts that set or change it,
 // because readers apply Gone first.
 func (e *Entry) setGone(name, reason string) {
-	if e.Gone == nil {
-		e.Gone = make(map[string]string)
-	}
-	e.Gone[name] = reason
+	put(&e.Gone, name, reason)
 	delete(e.Set, name)
 	delete(e.Until, name)
 	delete(e.Away, name)
@@ -135,23 +132,17 @@ func (e *Entry) setGone(name, reason string) {
 	e.Back = slices.DeleteFunc(e.Back, func(back string) bool { return back == name })
 }
 
-func (e *Entry) setUntil(name string, until int64) {
-	if e.Until == nil {
-		e.Until = make(map[string]int64)
-	}
-	e.Until[name] = until
-}
-
-func (e *Entry) setAway(name string, until int64) {
-	if e.Away == nil {
-		e.Away = make(map[string]int64)
-	}
-	e.Away[name] = until
-}
+func (e *Entry) setUntil(name string, until int64) { put(&e.Until, name, until) }
+func (e *Entry) setAway(name string, until int64)  { put(&e.Away, name, until) }
 
 func (e *Entry) setOwners(name string, owners []string) {
-	if e.Own == nil {
-		e.Own = make(map[string][]string)
+	put(&e.Own, name, append([]string{}, owners...))
+}
+
+// put sets a member of a map, which it makes if it is nil.
+func put[V any](m *map[string]V, name string, value V) {
+	if *m == nil {
+		*m = make(map[string]V)
 	}
-	e.Own[name] = append([]string{}, owners...)
+	(*m)[name] = value
 }

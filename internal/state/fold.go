@@ -1,13 +1,9 @@
 package state
 
 import (
-	"encoding/json"
 	"iter"
 	"slices"
 )
-
-// rawValue is the JSON of a value.
-type rawValue = json.RawMessage
 
 // Map holds the fields of a channel at one id, as readers see them. It is not safe for concurrent
 // use.

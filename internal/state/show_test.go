@@ -62,7 +62,7 @@ func TestPages(t *testing.T) {
 // TestShowEntry checks what filters show of an entry.
 func TestShowEntry(t *testing.T) {
 	e := &Entry{
-		Gone: map[string]string{"a/1": Expired, "$$x": Left}, Del: []string{"a/2", "b"}, Set: map[string]rawValue{"a/3": rawValue("1")},
+		Gone: map[string]string{"a/1": Expired, "$$x": Left}, Del: []string{"a/2", "b"}, Set: map[string]json.RawMessage{"a/3": json.RawMessage("1")},
 		Until: map[string]int64{"a/3": 7}, Away: map[string]int64{"a/4": 8}, Back: []string{"b/5"}, Own: map[string][]string{"b/5": {"amy"}}, By: "amy",
 	}
 	for _, test := range []struct {
@@ -103,7 +103,7 @@ func TestShowEntry(t *testing.T) {
 
 // TestShowErased checks what histories show of an erased message, and of the report of it.
 func TestShowErased(t *testing.T) {
-	message := &Entry{By: "amy", From: "amy/tab", Exclude: "bob", Data: []byte("1"), Set: map[string]rawValue{"a": rawValue("2"), "$$x": rawValue("3")}}
+	message := &Entry{By: "amy", From: "amy/tab", Exclude: "bob", Data: []byte("1"), Set: map[string]json.RawMessage{"a": json.RawMessage("2"), "$$x": json.RawMessage("3")}}
 	all := Filter{State: true, By: true, Hidden: true}
 	for _, test := range []struct {
 		entry  *Entry
