@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"switchboard/bench/progress"
 	"switchboard/bench/swarm"
 	"switchboard/bench/system"
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 )
 
@@ -87,8 +89,13 @@ var quietClients = []string{"SWITCHBOARD_TIMES_PING=1h", "SWITCHBOARD_TIMES_CONN
 
 // startBroker starts a broker.
 func (c *testCase) startBroker(ctx context.Context) (system.Running, error) {
-	b := &system.Switchboard{Program: c.program, State: c.result.Watching, Env: quietClients}
-	return b.Start(ctx, system.Setup{Dir: c.dir, History: true, Redis: c.redis.Addr, Clients: c.result.Clients, Transport: "tcp"})
+	return startBroker(ctx, &system.Switchboard{Program: c.program, State: c.result.Watching}, c.dir, c.redis.URL(), c.result.Clients)
+}
+
+// startBroker starts a broker on a Redis for n quiet clients.
+func startBroker(ctx context.Context, b *system.Switchboard, dir, redisURL string, n int) (system.Running, error) {
+	b.Env = slices.Concat(quietClients, b.Env, []string{"SWITCHBOARD_REDIS=" + redisURL})
+	return b.Start(ctx, system.Setup{Dir: dir, History: true, Clients: n, Transport: "tcp"})
 }
 
 // setFields sets a field of each channel.
@@ -213,7 +220,7 @@ func (c *testCase) push(ctx context.Context, to system.Running, count *atomic.In
 	begun := time.Now()
 	for i := 0; ctx.Err() == nil; i++ {
 		due := begun.Add(time.Duration(i) * time.Second / time.Duration(max(1, c.pushes/2)))
-		if sleep(ctx, time.Until(due)) != nil {
+		if await.Pause(ctx, time.Until(due)) != nil {
 			return nil
 		}
 		err := publisher.Publish(ctx, channelName(i%c.result.Clients), swarm.AppendPayload(nil, int64(i+2), 0))
@@ -229,8 +236,7 @@ func (c *testCase) push(ctx context.Context, to system.Running, count *atomic.In
 // that.
 func (c *testCase) freeze(ctx context.Context) error {
 	c.stage("Redis stops for %v", frozenTime)
-	url := c.holder.(system.Monitored).MetricsURL()
-	before, err := readings(ctx, url)
+	before, err := readings(ctx, c.holder)
 	if err != nil {
 		return err
 	}
@@ -242,7 +248,7 @@ func (c *testCase) freeze(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	after, err := readings(ctx, url)
+	after, err := readings(ctx, c.holder)
 	c.result.FrozenReadings = after - before
 	return err
 }
@@ -250,31 +256,13 @@ func (c *testCase) freeze(ctx context.Context) error {
 // count stores the number of commands that Redis executes from the begin of do until a window after
 // its end.
 func (c *testCase) count(ctx context.Context, into *int64, window time.Duration, do func() error) error {
-	before, err := c.stats.commands(ctx)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(do(), c.wait(ctx, window)); err != nil {
-		return err
-	}
-	after, err := c.stats.commands(ctx)
-	*into = after - before
+	n, err := c.stats.during(ctx, func() error { return errors.Join(do(), c.wait(ctx, window)) })
+	*into = n
 	return err
 }
 
 func (c *testCase) wait(ctx context.Context, d time.Duration) error {
-	return sleep(ctx, c.scaled(d))
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return await.Pause(ctx, c.scaled(d))
 }
 
 // kill kills a broker. It does nothing if it has ended.

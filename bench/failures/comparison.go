@@ -65,8 +65,8 @@ func (r report) writeComparison(b *bytes.Buffer, path string) {
 		results []result
 	}{{"switchboard", r.switchboards()}, {centrifugeName, r.Centrifuge}} {
 		for _, c := range system.results {
-			fmt.Fprintf(b, "| %s, %s | %s | %s | %s | %s |\n", system.name, thousands(int64(c.Clients)),
-				thousands(c.Quiet), thousands(c.Kill), thousands(c.Start), thousands(c.End))
+			fmt.Fprintf(b, "| %s, %s | %s | %s | %s | %s |\n", system.name, plots.Thousands(int64(c.Clients)),
+				plots.Thousands(c.Quiet), plots.Thousands(c.Kill), plots.Thousands(c.Start), plots.Thousands(c.End))
 		}
 	}
 	fmt.Fprintf(b, "\n![%s](%s%s)\n", plotTitle, path, plotFile)

@@ -32,7 +32,6 @@
 //
 // # Files
 //
-// Files in reading order: main.go, centrifuge.go, report.go, restarts.go, pushes.go,
-// comparison.go, failover.go, fleet.go, hints.go, idle.go, case.go, kit.go, clients.go,
-// proxy.go, redis.go, network.go.
+// Files in reading order: main.go, centrifuge.go, report.go, restarts.go, pushes.go, comparison.go,
+// failover.go, fleet.go, hints.go, idle.go, case.go, kit.go, clients.go, redis.go, network.go.
 package main

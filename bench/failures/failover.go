@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/bench/system"
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 )
 
@@ -116,8 +117,7 @@ func (o options) failover(ctx context.Context, program, dir, store string, n int
 	if err != nil {
 		return r, err
 	}
-	broker := &system.Switchboard{Program: program, Env: append(slices.Clone(quietClients), "SWITCHBOARD_REDIS="+redis.url)}
-	holder, err := broker.Start(ctx, system.Setup{Dir: dir, History: true, Clients: n, Transport: "tcp"})
+	holder, err := startBroker(ctx, &system.Switchboard{Program: program}, dir, redis.url, n)
 	if err != nil {
 		return r, err
 	}
@@ -130,15 +130,14 @@ func (o options) failover(ctx context.Context, program, dir, store string, n int
 	if err := redis.choose(ctx, store); err != nil {
 		return r, err
 	}
-	if err := sleep(ctx, o.scaled(settleTime)); err != nil {
+	if err := await.Pause(ctx, o.scaled(settleTime)); err != nil {
 		return r, err
 	}
 	quietReplaced, quietOthers, err := o.countNodes(ctx, redis, func() error { return nil })
 	if err != nil {
 		return r, err
 	}
-	url := holder.(system.Monitored).MetricsURL()
-	before, err := readings(ctx, url)
+	before, err := readings(ctx, holder)
 	if err != nil {
 		return r, err
 	}
@@ -147,7 +146,7 @@ func (o options) failover(ctx context.Context, program, dir, store string, n int
 		return r, err
 	}
 	r.Store, r.Clients = store, n
-	if r.Replaced, r.Others, err = o.countNodes(ctx, redis, func() error { return redis.fail(ctx, url, before) }); err != nil {
+	if r.Replaced, r.Others, err = o.countNodes(ctx, redis, func() error { return redis.fail(ctx, holder, before) }); err != nil {
 		return r, err
 	}
 	r.Replaced, r.Others = r.Replaced-quietReplaced, r.Others-quietOthers
@@ -156,27 +155,27 @@ func (o options) failover(ctx context.Context, program, dir, store string, n int
 		return r, err
 	}
 	r.Errors = failed - failedBefore
-	after, err := readings(ctx, url)
+	after, err := readings(ctx, holder)
 	r.Rebinds = after - before
 	return r, errors.Join(err, clients.check())
 }
 
 // fail kills the first master. It kills the second one as soon as the broker binds again because
 // of the first, and has its replica take over at once.
-func (r replicated) fail(ctx context.Context, metrics string, before int64) error {
+func (r replicated) fail(ctx context.Context, broker system.Running, before int64) error {
 	r.dead[0].Kill()
 	if len(r.dead) == 1 {
 		return nil
 	}
 	for {
-		rebinds, err := readings(ctx, metrics)
+		rebinds, err := readings(ctx, broker)
 		if err != nil {
 			return err
 		}
 		if rebinds > before {
 			break
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := await.Pause(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -196,7 +195,7 @@ func (o options) countNodes(ctx context.Context, r replicated, do func() error) 
 	if err := do(); err != nil {
 		return 0, 0, err
 	}
-	if err := sleep(ctx, time.Until(end)); err != nil {
+	if err := await.Pause(ctx, time.Until(end)); err != nil {
 		return 0, 0, err
 	}
 	after, err := commandsOf(ctx, nodes)
@@ -215,34 +214,31 @@ func (o options) countNodes(ctx context.Context, r replicated, do func() error) 
 
 // failuresOf returns the number of commands that have failed on the servers.
 func failuresOf(ctx context.Context, servers []*redistest.Server) (sum int64, err error) {
-	for _, s := range servers {
-		stats, err := connectRedis(s.Addr)
-		if err != nil {
-			return 0, err
-		}
-		n, err := stats.failures(ctx)
-		stats.close()
-		if err != nil {
-			return 0, err
-		}
+	each, err := statsOf(ctx, servers, (*redisStats).failures)
+	for _, n := range each {
 		sum += n
 	}
-	return sum, nil
+	return sum, err
 }
 
 // commandsOf returns the number of commands of each server since its start.
 func commandsOf(ctx context.Context, servers []*redistest.Server) ([]int64, error) {
-	sums := make([]int64, len(servers))
+	return statsOf(ctx, servers, (*redisStats).commands)
+}
+
+// statsOf reads a number of each server.
+func statsOf(ctx context.Context, servers []*redistest.Server, read func(*redisStats, context.Context) (int64, error)) ([]int64, error) {
+	all := make([]int64, len(servers))
 	for i, s := range servers {
 		stats, err := connectRedis(s.Addr)
 		if err != nil {
 			return nil, err
 		}
-		sums[i], err = stats.commands(ctx)
+		all[i], err = read(stats, ctx)
 		stats.close()
 		if err != nil {
 			return nil, err
 		}
 	}
-	return sums, nil
+	return all, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"switchboard/bench/swarm"
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/internal/redispipe"
 	"switchboard/queue"
 	"switchboard/registry"
@@ -60,7 +61,7 @@ func (f *fleet) start(ctx context.Context, n int, pause time.Duration) error {
 			return err
 		}
 		f.brokers = append(f.brokers, b)
-		if err := sleep(ctx, pause); err != nil {
+		if err := await.Pause(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -69,22 +70,14 @@ func (f *fleet) start(ctx context.Context, n int, pause time.Duration) error {
 
 // startOne starts a broker at an address.
 func (f *fleet) startOne(ctx context.Context, addr string) (*inProcess, error) {
-	pipe := redispipe.New(f.redis, redispipe.Options{})
-	beat := f.scaled(beatTime)
 	b := &inProcess{metrics: prometheus.NewRegistry(), ended: make(chan error, 1)}
+	o := brokerOptions("fleet", redispipe.New(f.redis, redispipe.Options{}), f.scaled(beatTime))
+	o.Listen = broker.ListenOptions{HTTP: addr, TCP: "off", Open: f.network.listen}
+	o.Links = broker.LinkOptions{Dial: f.network.dial}
+	o.Store.Shared, o.Runtime.Loops, o.Registerer = true, 1, b.metrics
+	o.Timing.Ping, o.Timing.Connect = time.Hour, 2*time.Minute
 	var err error
-	b.Broker, err = broker.New(broker.Options{
-		Name:   "fleet",
-		Listen: broker.ListenOptions{HTTP: addr, TCP: "off", Open: f.network.listen},
-		Links:  broker.LinkOptions{Dial: f.network.dial},
-		Store: broker.StoreOptions{
-			Registry: registry.NewRedis(pipe, registry.Options{Lease: 5 * beat}), Queue: queue.NewRedis(pipe, queue.Options{}), Shared: true,
-		},
-		Timing:     broker.TimingOptions{Beat: beat, Ping: time.Hour, Connect: 2 * time.Minute, Drain: time.Millisecond},
-		Runtime:    broker.RuntimeOptions{Loops: 1},
-		Registerer: b.metrics,
-	})
-	if err != nil {
+	if b.Broker, err = broker.New(o); err != nil {
 		return nil, err
 	}
 	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -94,6 +87,17 @@ func (f *fleet) startOne(ctx context.Context, addr string) (*inProcess, error) {
 		return nil, errors.Join(err, b.end())
 	}
 	return b, nil
+}
+
+// brokerOptions are those of a broker in this process.
+func brokerOptions(name string, pipe *redispipe.Pipe, beat time.Duration) broker.Options {
+	return broker.Options{
+		Name: name,
+		Store: broker.StoreOptions{
+			Registry: registry.NewRedis(pipe, registry.Options{Lease: 5 * beat}), Queue: queue.NewRedis(pipe, queue.Options{}),
+		},
+		Timing: broker.TimingOptions{Beat: beat, Drain: time.Millisecond},
+	}
 }
 
 // end ends a broker as SIGTERM does.
@@ -150,7 +154,7 @@ func (f *fleet) connect(ctx context.Context, i, first, n int) error {
 				if conn != nil {
 					_ = conn.Close()
 				}
-				if sleep(ctx, time.Second) != nil || time.Now().After(deadline) {
+				if await.Pause(ctx, time.Second) != nil || time.Now().After(deadline) {
 					return fmt.Errorf("client %d: %w", first+k, err)
 				}
 			}

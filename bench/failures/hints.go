@@ -10,6 +10,8 @@ import (
 
 	"switchboard/bench/swarm"
 	"switchboard/bench/system"
+	"switchboard/internal/await"
+	"switchboard/internal/testbed"
 )
 
 const (
@@ -35,20 +37,21 @@ func (o options) hints(ctx context.Context, program, dir string, n int) (r hints
 		return r, err
 	}
 	defer end()
-	link, err := newProxy()
+	link, err := testbed.NewLink("hints", "")
 	if err != nil {
 		return r, err
 	}
-	defer link.close()
-	setup := system.Setup{Dir: dir, History: true, Redis: redis.Addr, Clients: n, Transport: "tcp"}
-	proxied := &system.Switchboard{Program: program, Env: append(slices.Clone(quietClients), "SWITCHBOARD_ADVERTISE="+link.addr())}
-	holder, err := proxied.Start(ctx, setup)
+	defer link.Cut()
+	proxied := &system.Switchboard{Program: program, Env: []string{"SWITCHBOARD_ADVERTISE=" + link.Addr()}}
+	holder, err := startBroker(ctx, proxied, dir, redis.URL(), n)
 	if err != nil {
 		return r, err
 	}
 	defer kill(holder)
-	link.forward(httpAddress(holder))
-	other, err := (&system.Switchboard{Program: program, Env: quietClients}).Start(ctx, setup)
+	if err := link.Forward(holder.(system.Monitored).HTTP()); err != nil {
+		return r, err
+	}
+	other, err := startBroker(ctx, &system.Switchboard{Program: program}, dir, redis.URL(), n)
 	if err != nil {
 		return r, err
 	}
@@ -59,7 +62,7 @@ func (o options) hints(ctx context.Context, program, dir string, n int) (r hints
 		return r, err
 	}
 	defer clients.close()
-	if err := sleep(ctx, o.scaled(settleTime)); err != nil {
+	if err := await.Pause(ctx, o.scaled(settleTime)); err != nil {
 		return r, err
 	}
 	c := hintsCase{o, stats, other, delays, n}
@@ -67,25 +70,17 @@ func (o options) hints(ctx context.Context, program, dir string, n int) (r hints
 	if err != nil {
 		return r, err
 	}
-	link.drop()
-	late, dropped, err := c.window(ctx)
-	link.restore()
-	if err == nil {
-		err = clients.check()
+	if err := link.Blackhole(); err != nil {
+		return r, err
 	}
-	if err != nil {
+	late, dropped, err := c.window(ctx)
+	if err := errors.Join(err, link.Restore(ctx), clients.check()); err != nil {
 		return r, err
 	}
 	return hintsResult{
 		Clients: n, Pushes: len(late), LateP50: quantile(late, 0.5), LateMost: quantile(late, 1), BeforeP50: quantile(before, 0.5),
 		PerClient: float64(dropped-commands) / float64(n) / o.scaled(dropTime).Seconds(),
 	}, nil
-}
-
-// httpAddress returns the host:port of the links of a broker.
-func httpAddress(r system.Running) string {
-	url := r.(system.Monitored).MetricsURL()
-	return url[len("http://") : len(url)-len("/metrics")]
 }
 
 // hintsCase pushes to another broker than that of the clients.
@@ -105,36 +100,31 @@ func (c hintsCase) window(ctx context.Context) (late []float64, commands int64, 
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, publisher.Close()) }()
-	before, err := c.stats.commands(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
 	pushes := max(1, int(c.scaled(dropTime).Seconds()*hintPushes))
-	begun := time.Now()
-	for i := range pushes {
-		if err := sleep(ctx, time.Until(begun.Add(time.Duration(i)*time.Second/hintPushes))); err != nil {
-			return nil, 0, err
+	commands, err = c.stats.during(ctx, func() error {
+		begun := time.Now()
+		for i := range pushes {
+			if err := await.Pause(ctx, time.Until(begun.Add(time.Duration(i)*time.Second/hintPushes))); err != nil {
+				return err
+			}
+			channel := channelName(i * max(1, c.n/pushes) % c.n)
+			if err := publisher.Publish(ctx, channel, swarm.AppendPayload(nil, int64(i+1), swarm.Now())); err != nil {
+				return err
+			}
 		}
-		channel := channelName(i * max(1, c.n/pushes) % c.n)
-		if err := publisher.Publish(ctx, channel, swarm.AppendPayload(nil, int64(i+1), swarm.Now())); err != nil {
-			return nil, 0, err
-		}
-	}
-	if err := sleep(ctx, time.Until(begun.Add(c.scaled(dropTime)))); err != nil {
-		return nil, 0, err
-	}
-	after, err := c.stats.commands(ctx)
+		return await.Pause(ctx, time.Until(begun.Add(c.scaled(dropTime))))
+	})
 	if err != nil {
 		return nil, 0, err
 	}
 	for deadline := time.Now().Add(dropTime); ; { // the last messages are still to come
 		if late = append(late, c.delays.take()...); len(late) >= pushes {
-			return late, after - before, nil
+			return late, commands, nil
 		}
 		if time.Now().After(deadline) {
 			return nil, 0, fmt.Errorf("%d of %d messages have arrived", len(late), pushes)
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := await.Pause(ctx, 10*time.Millisecond); err != nil {
 			return nil, 0, err
 		}
 	}

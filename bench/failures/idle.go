@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/broker"
+	"switchboard/internal/await"
 	"switchboard/internal/redispipe"
-	"switchboard/queue"
-	"switchboard/registry"
 )
 
 // The times of idle brokers.
@@ -52,7 +51,7 @@ func (o options) idle(ctx context.Context, dir string, n int, kit bool) (r idleR
 			return r, err
 		}
 		brokers.Go(func() error { return run(brokersCtx) })
-		if err := sleep(ctx, beat/time.Duration(n)); err != nil { // the beats are spread, as those of many machines
+		if err := await.Pause(ctx, beat/time.Duration(n)); err != nil { // the beats are spread, as those of many machines
 			return r, err
 		}
 	}
@@ -64,19 +63,12 @@ func (o options) idle(ctx context.Context, dir string, n int, kit bool) (r idleR
 
 // countIdle counts the commands a second, after the brokers have settled.
 func (o options) countIdle(ctx context.Context, stats *redisStats, r *idleResult) error {
-	if err := sleep(ctx, o.scaled(idleSettle)); err != nil {
+	if err := await.Pause(ctx, o.scaled(idleSettle)); err != nil {
 		return err
 	}
 	began := time.Now()
-	before, err := stats.commands(ctx)
-	if err != nil {
-		return err
-	}
-	if err := sleep(ctx, o.scaled(idleWindow)); err != nil {
-		return err
-	}
-	after, err := stats.commands(ctx)
-	r.PerSecond = float64(after-before) / time.Since(began).Seconds()
+	n, err := stats.during(ctx, func() error { return await.Pause(ctx, o.scaled(idleWindow)) })
+	r.PerSecond = float64(n) / time.Since(began).Seconds()
 	r.PerBeat = r.PerSecond * o.scaled(beatTime).Seconds() / float64(r.Brokers)
 	return err
 }
@@ -84,14 +76,8 @@ func (o options) countIdle(ctx context.Context, stats *redisStats, r *idleResult
 // idleBroker returns a function that runs a broker on the shared Redis, with a pipe of its own.
 func idleBroker(client *redis.Client, name string, beat time.Duration, kit bool) (run func(context.Context) error, err error) {
 	pipe := redispipe.New(client, redispipe.Options{})
-	o := broker.Options{
-		Name:   name,
-		Listen: broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "off"},
-		Store: broker.StoreOptions{
-			Registry: registry.NewRedis(pipe, registry.Options{Lease: 5 * beat}), Queue: queue.NewRedis(pipe, queue.Options{}),
-		},
-		Timing: broker.TimingOptions{Beat: beat, Drain: time.Millisecond},
-	}
+	o := brokerOptions(name, pipe, beat)
+	o.Listen = broker.ListenOptions{HTTP: "127.0.0.1:0", TCP: "off"}
 	rounds := func(context.Context) error { return nil }
 	if kit {
 		rounds = addKit(&o, pipe)

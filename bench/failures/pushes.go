@@ -11,6 +11,7 @@ import (
 	"switchboard/bench/progress"
 	"switchboard/bench/swarm"
 	"switchboard/bench/system"
+	"switchboard/internal/await"
 	"switchboard/internal/redistest"
 	"switchboard/internal/slots"
 	"switchboard/registry"
@@ -74,7 +75,7 @@ func startLoad(ctx context.Context, channels []string, brokers ...system.Running
 			defer p.close()
 			for i := k; ; i += conns {
 				due := begun.Add(time.Duration(i) * time.Second / pushRate)
-				if sleep(ctx, time.Until(due)) != nil {
+				if await.Pause(ctx, time.Until(due)) != nil {
 					return
 				}
 				err := p.push(ctx, channels[i%len(channels)], i)
@@ -139,15 +140,15 @@ func (p *redialing) close() {
 // during measures the pushes before and during a failure.
 func (o options) during(ctx context.Context, l *pushLoad, name string, n int, before time.Duration, fail func() error) (r pushesResult, err error) {
 	begun := time.Now()
-	if err := sleep(ctx, o.scaled(before)); err != nil {
+	if err := await.Pause(ctx, o.scaled(before)); err != nil {
 		return r, err
 	}
 	failed := time.Now()
-	if err := errors.Join(fail(), sleep(ctx, o.scaled(deadTime))); err != nil {
+	if err := errors.Join(fail(), await.Pause(ctx, o.scaled(deadTime))); err != nil {
 		return r, err
 	}
 	end := time.Now()
-	if err := sleep(ctx, o.scaled(time.Second)); err != nil { // for the last of them
+	if err := await.Pause(ctx, o.scaled(time.Second)); err != nil { // for the last of them
 		return r, err
 	}
 	r = pushesResult{Failure: name, Clients: n}
@@ -171,8 +172,7 @@ func (o options) pushesDuringKill(ctx context.Context, program, dir string, n in
 	defer redis.Kill()
 	var brokers []system.Running
 	for range 3 {
-		b, err := (&system.Switchboard{Program: program, Env: quietClients}).Start(ctx,
-			system.Setup{Dir: dir, History: true, Redis: redis.Addr, Clients: n, Transport: "tcp"})
+		b, err := startBroker(ctx, &system.Switchboard{Program: program}, dir, redis.URL(), n)
 		if err != nil {
 			return r, err
 		}
@@ -186,7 +186,7 @@ func (o options) pushesDuringKill(ctx context.Context, program, dir string, n in
 	defer clients.close()
 	load := startLoad(ctx, channelNames(n), brokers[0], brokers[1])
 	defer load.end()
-	if err := sleep(ctx, o.scaled(settleTime)); err != nil {
+	if err := await.Pause(ctx, o.scaled(settleTime)); err != nil {
 		return r, err
 	}
 	r, err = o.during(ctx, load, killedBroker, n, beforeTime, func() error { kill(brokers[2]); return nil })
@@ -219,8 +219,7 @@ func (o options) pushesBesideMaster(ctx context.Context, program, dir string, n 
 		return nil, err
 	}
 	dead := slices.IndexFunc(cluster.Masters, func(s *redistest.Server) bool { return s != alive })
-	broker := &system.Switchboard{Program: program, Env: append(slices.Clone(quietClients), "SWITCHBOARD_REDIS="+cluster.URL())}
-	holder, err := broker.Start(ctx, system.Setup{Dir: dir, History: true, Clients: n, Transport: "tcp"})
+	holder, err := startBroker(ctx, &system.Switchboard{Program: program}, dir, cluster.URL(), n)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +240,7 @@ func (o options) pushesBesideMaster(ctx context.Context, program, dir string, n 
 	load := startLoad(ctx, healthy, holder)
 	defer load.end()
 	defer pushInVain(ctx, holder, lost)()
-	if err := sleep(ctx, o.scaled(settleTime)); err != nil {
+	if err := await.Pause(ctx, o.scaled(settleTime)); err != nil {
 		return nil, err
 	}
 	server := cluster.Masters[dead]
@@ -252,7 +251,7 @@ func (o options) pushesBesideMaster(ctx context.Context, program, dir string, n 
 	if err := server.Resume(); err != nil {
 		return nil, err
 	}
-	if err := sleep(ctx, o.scaled(settleTime)); err != nil {
+	if err := await.Pause(ctx, o.scaled(settleTime)); err != nil {
 		return nil, err
 	}
 	killed, err := o.during(ctx, load, killedMaster, n, beforeTime/2, func() error { server.Kill(); return nil })
@@ -273,7 +272,7 @@ func pushInVain(ctx context.Context, to system.Running, channels []string) (end 
 		running.Go(func() {
 			p := redialing{to: to}
 			defer p.close()
-			for i := k; sleep(ctx, deadInterval) == nil; i += deadConns {
+			for i := k; await.Pause(ctx, deadInterval) == nil; i += deadConns {
 				_ = p.push(ctx, channels[i%len(channels)], i) // expected to fail
 			}
 		})

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"switchboard/bench/system"
 	"switchboard/internal/redispipe"
 	"switchboard/internal/redistest"
+	"switchboard/internal/testbed"
 	"switchboard/registry"
 )
 
@@ -43,6 +43,19 @@ func (s *redisStats) close() { _ = s.client.Close() } // errors do not matter, t
 // commands returns the number of commands since the start of Redis, with those inside scripts.
 func (s *redisStats) commands(ctx context.Context) (int64, error) { return s.sum(ctx, "calls") }
 
+// during returns the number of commands that Redis executes while do runs.
+func (s *redisStats) during(ctx context.Context, do func() error) (int64, error) {
+	before, err := s.commands(ctx)
+	if err == nil {
+		err = do()
+	}
+	if err != nil {
+		return 0, err
+	}
+	after, err := s.commands(ctx)
+	return after - before, err
+}
+
 // failures returns how many of the commands failed or were refused.
 func (s *redisStats) failures(ctx context.Context) (int64, error) {
 	failed, err := s.sum(ctx, "failed_calls")
@@ -55,25 +68,19 @@ func (s *redisStats) failures(ctx context.Context) (int64, error) {
 
 // sum returns the sum of a field of INFO commandstats over all commands.
 func (s *redisStats) sum(ctx context.Context, field string) (sum int64, err error) {
-	text, err := s.client.Info(ctx, "commandstats").Result()
+	info, err := s.client.InfoMap(ctx, "commandstats").Result()
 	if err != nil {
 		return 0, fmt.Errorf("INFO commandstats: %w", err)
 	}
-	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
-		_, fields, ok := strings.Cut(lines.Text(), ":")
-		if !ok || !strings.HasPrefix(lines.Text(), "cmdstat_") {
-			continue
-		}
+	for _, fields := range info["Commandstats"] { // such as "calls=1,usec=2"
 		for one := range strings.SplitSeq(fields, ",") {
-			value, found := strings.CutPrefix(one, field+"=")
-			if !found {
-				continue
+			if value, found := strings.CutPrefix(one, field+"="); found {
+				n, err := strconv.ParseInt(value, 10, 64)
+				if err != nil {
+					return 0, fmt.Errorf("INFO commandstats: %q: %w", fields, err)
+				}
+				sum += n
 			}
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("INFO commandstats: %q: %w", lines.Text(), err)
-			}
-			sum += n
 		}
 	}
 	return sum, nil
@@ -104,31 +111,7 @@ func (s *redisStats) forgetDead(ctx context.Context) error {
 
 // readings returns how often a broker has compared its bindings with the store. A sweep after lost
 // hints compares only queues.
-func readings(ctx context.Context, metrics string) (sum int64, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, metrics, nil)
-	if err != nil {
-		return 0, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	found := 0
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if name != "switchboard_rebinds_total" {
-			continue
-		}
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", name, err)
-		}
-		sum, found = sum+int64(n), found+1
-	}
-	if err := lines.Err(); err != nil || found != 1 {
-		return 0, fmt.Errorf("%s has %d counters of rebinds: %w", metrics, found, err)
-	}
-	return sum, nil
+func readings(ctx context.Context, broker system.Running) (int64, error) {
+	n, err := testbed.API{HTTP: broker.(system.Monitored).HTTP()}.Metric(ctx, "switchboard_rebinds_total")
+	return int64(n), err
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	plots "switchboard/bench/report"
 )
 
 // centrifugeName is idleResult.System of the nodes of centrifuge.
@@ -163,13 +165,13 @@ func (r report) writeFailures(b *bytes.Buffer) {
 		"`kill -9` of the broker that stores half of 2,000 pushes a second, 14 s, without the pushes | " +
 		"Redis stops for 5 s, and 14 s after that | readings of everything |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range r.Results {
-		fmt.Fprintf(b, "| %s%s |", thousands(int64(c.Clients)), c.suffix())
+		fmt.Fprintf(b, "| %s%s |", plots.Thousands(int64(c.Clients)), c.suffix())
 		for _, n := range []int64{c.Quiet, c.Kill, c.LastCheck, c.Start, c.End, c.KillPusher, c.Frozen} {
 			if n == 0 { // by a run that did not measure it
 				b.WriteString(" – |")
 				continue
 			}
-			fmt.Fprintf(b, " %s (%.1f) |", thousands(n), float64(n)/float64(c.Clients))
+			fmt.Fprintf(b, " %s (%.1f) |", plots.Thousands(n), float64(n)/float64(c.Clients))
 		}
 		fmt.Fprintf(b, " %d |\n", c.FrozenReadings)
 	}
@@ -186,7 +188,7 @@ func (r report) writeFailovers(b *bytes.Buffer) {
 		"| store, clients | the new masters | the other masters | failed commands there | comparisons of bindings |\n|---|---|---|---|---|\n")
 	for _, f := range r.Failovers {
 		fmt.Fprintf(b, "| %s, %s | %s (%.1f) | %s | %d | %d |\n",
-			f.Store, thousands(int64(f.Clients)), thousands(f.Replaced), float64(f.Replaced)/float64(f.Clients), thousands(f.Others), f.Errors, f.Rebinds)
+			f.Store, plots.Thousands(int64(f.Clients)), plots.Thousands(f.Replaced), float64(f.Replaced)/float64(f.Clients), plots.Thousands(f.Others), f.Errors, f.Rebinds)
 	}
 }
 
@@ -201,7 +203,7 @@ func (r report) writeRestarts(b *bytes.Buffer) {
 		"| for all restarts | |\n|---|---|\n| readings of everything by the other brokers | %d |\n| comparisons of everything by the other brokers | %d |\n"+
 		"| commands for one other broker and restart | %.1f; at most %.1f |\n"+
 		"| subtracted: commands of a restart for each of its clients, and of the beats a second | %.1f; %.0f |\n",
-		s.Brokers, thousands(int64(s.Clients)), s.Restarts, s.Readings, s.Comparisons, s.PerBroker, s.MostBroker, s.PerClient, s.Beats)
+		s.Brokers, plots.Thousands(int64(s.Clients)), s.Restarts, s.Readings, s.Comparisons, s.PerBroker, s.MostBroker, s.PerClient, s.Beats)
 }
 
 func (r report) writeHints(b *bytes.Buffer) {
@@ -211,7 +213,7 @@ func (r report) writeHints(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\nA proxy drops all bytes from one broker to the broker with the clients for 10 s. Meanwhile the first one stores %d messages a second.\n\n"+
 		"| clients | a message is late, median | at most | median without drops | commands a second for each client, without the pushes |\n|---|---|---|---|---|\n", hintPushes)
 	for _, h := range r.Hints {
-		fmt.Fprintf(b, "| %s | %.0f ms | %.0f ms | %.1f ms | %.1f |\n", thousands(int64(h.Clients)), h.LateP50, h.LateMost, h.BeforeP50, h.PerClient)
+		fmt.Fprintf(b, "| %s | %.0f ms | %.0f ms | %.1f ms | %.1f |\n", plots.Thousands(int64(h.Clients)), h.LateP50, h.LateMost, h.BeforeP50, h.PerClient)
 	}
 }
 
@@ -224,7 +226,7 @@ func (r report) writePushes(b *bytes.Buffer) {
 		"| failure | clients | p50 before | p99 before | p50 | p99 | ratio of p99 | failed pushes |\n|---|---|---|---|---|---|---|---|\n", pushRate)
 	for _, p := range r.Pushes {
 		fmt.Fprintf(b, "| %s | %s | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.2f | %d |\n",
-			p.Failure, thousands(int64(p.Clients)), p.BeforeP50, p.BeforeP99, p.P50, p.P99, p.Ratio, p.Failed)
+			p.Failure, plots.Thousands(int64(p.Clients)), p.BeforeP50, p.BeforeP99, p.P50, p.P99, p.Ratio, p.Failed)
 	}
 }
 
@@ -243,15 +245,4 @@ func (r report) writeIdle(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(b, "| %d%s | %.0f | %.1f |\n", i.Brokers, suffix, i.PerSecond, i.PerBeat)
 	}
-}
-
-// thousands formats n with commas.
-func thousands(n int64) string {
-	switch {
-	case n < 0:
-		return "-" + thousands(-n)
-	case n < 1000:
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }

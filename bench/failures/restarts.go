@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchboard/bench/progress"
+	"switchboard/internal/await"
 )
 
 // The times of restarts.
@@ -162,26 +163,20 @@ func (c *restartCase) counted(ctx context.Context, i int, alone *restartCase, r 
 // in which nothing happens.
 func (c *restartCase) window(ctx context.Context, i int) (commands int64, err error) {
 	end := time.Now().Add(c.scaled(restartWindow))
-	before, err := c.stats.commands(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if i != noRestart {
-		if err := errors.Join(c.restartBroker(ctx, i), sleep(ctx, c.scaled(reconnectTime))); err != nil {
-			return 0, err
+	return c.stats.during(ctx, func() error {
+		if i != noRestart {
+			if err := errors.Join(c.restartBroker(ctx, i), await.Pause(ctx, c.scaled(reconnectTime))); err != nil {
+				return err
+			}
+			if err := c.connect(ctx, i, i*c.each, c.each); err != nil {
+				return err
+			}
+			if time.Now().After(end) {
+				return fmt.Errorf("%d clients did not come back within %v", c.each, c.scaled(restartWindow))
+			}
 		}
-		if err := c.connect(ctx, i, i*c.each, c.each); err != nil {
-			return 0, err
-		}
-		if time.Now().After(end) {
-			return 0, fmt.Errorf("%d clients did not come back within %v", c.each, c.scaled(restartWindow))
-		}
-	}
-	if err := sleep(ctx, time.Until(end)); err != nil {
-		return 0, err
-	}
-	after, err := c.stats.commands(ctx)
-	return after - before, err
+		return await.Pause(ctx, time.Until(end))
+	})
 }
 
 // restartBroker ends a broker and starts another one at its address.
@@ -212,7 +207,7 @@ func (f *fleet) awaitQuiet(ctx context.Context) error {
 		} else if time.Since(since) > f.scaled(quietTime) {
 			return nil
 		}
-		if err := sleep(ctx, f.scaled(quietTime)/20); err != nil {
+		if err := await.Pause(ctx, f.scaled(quietTime)/20); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func formatNumber(v float64) string {
 	case size == 0:
 		return "0"
 	case size >= 999.5:
-		return thousands(int64(math.Round(v)))
+		return Thousands(int64(math.Round(v)))
 	case size >= 99.95:
 		return fmt.Sprintf("%.0f", v)
 	case size >= 9.995:
@@ -63,14 +63,15 @@ func formatNumber(v float64) string {
 	return fmt.Sprintf("%.1g", v)
 }
 
-func thousands(n int64) string {
+// Thousands formats n with commas.
+func Thousands(n int64) string {
 	switch {
 	case n < 0:
-		return "-" + thousands(-n)
+		return "-" + Thousands(-n)
 	case n < 1000:
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+	return fmt.Sprintf("%s,%03d", Thousands(n/1000), n%1000)
 }
 
 // format formats the median with its unit.

@@ -130,7 +130,7 @@ func (s scale) pixel(v float64) float64 {
 // tickLabel formats a number on an axis.
 func tickLabel(v float64) string {
 	if v >= 1000 {
-		return thousands(int64(math.Round(v)))
+		return Thousands(int64(math.Round(v)))
 	}
 	return fmt.Sprintf("%.6g", v)
 }

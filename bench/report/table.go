@@ -153,7 +153,7 @@ func (c *curve) pointName(x float64) string {
 	case c.xIsPercentile:
 		return fmt.Sprintf("p%g", x)
 	}
-	return thousands(int64(x))
+	return Thousands(int64(x))
 }
 
 // pointName returns the name of a point. A scenario that is not in the catalog has only the number.

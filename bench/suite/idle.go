@@ -105,7 +105,7 @@ func (t *trial) measureIdle(ctx context.Context, d time.Duration) (spent counter
 func (t *trial) commands(ctx context.Context, do func() error) (n float64, err error) {
 	count := func() (n float64, err error) {
 		if t.redis != nil {
-			n, err = t.redis.info(ctx, "stats", "total_commands_processed")
+			n, err = t.redis.info(ctx, "Stats", "total_commands_processed")
 		}
 		return n, err
 	}

@@ -70,7 +70,7 @@ func (t *trial) memory(ctx context.Context) (server int64, store float64, err er
 		return 0, 0, err
 	}
 	if t.redis != nil {
-		store, err = t.redis.info(ctx, "memory", "used_memory")
+		store, err = t.redis.info(ctx, "Memory", "used_memory")
 	}
 	return server, store, err
 }

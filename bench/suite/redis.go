@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,18 +29,13 @@ func (s *redisServer) stop() {
 	s.server.Kill()
 }
 
-// info returns one number of INFO.
+// info returns one number of INFO. The name of the section is that of its heading, such as Memory.
 func (s *redisServer) info(ctx context.Context, section, field string) (float64, error) {
-	text, err := s.client.Info(ctx, section).Result()
+	info, err := s.client.InfoMap(ctx, section).Result()
 	if err != nil {
 		return 0, fmt.Errorf("INFO %s: %w", section, err)
 	}
-	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), field+":"); ok {
-			return strconv.ParseFloat(value, 64)
-		}
-	}
-	return 0, fmt.Errorf("INFO %s has no %s", section, field)
+	return strconv.ParseFloat(info[section][field], 64)
 }
 
 // memoryOf returns the memory of all keys that match a pattern, in bytes.

@@ -168,7 +168,7 @@ func measureStateMemory(ctx context.Context, t *trial) error {
 			server, _, err = heap.Heap(ctx)
 		}
 		if err == nil && t.redis != nil {
-			store, err = t.redis.info(ctx, "memory", "used_memory")
+			store, err = t.redis.info(ctx, "Memory", "used_memory")
 		}
 		return server, store, err
 	}

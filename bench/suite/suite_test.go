@@ -286,7 +286,7 @@ func TestLoad(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	url, _ := strings.CutSuffix(running.(system.Monitored).MetricsURL(), "/metrics")
+	url := "http://" + running.(system.Monitored).HTTP()
 	for _, args := range []string{"-n 50 --channels 3 -p 8", "-n 20 --size 1000 --transport ws"} {
 		r, code := runSuiteProgram(t, append(strings.Fields(args), "-m", "20", "--quick",
 			"--url-http", url, "--url-tcp", running.Addr(), "--pid", fmt.Sprint(running.PIDs()[0]))...)

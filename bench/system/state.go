@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"switchboard/internal/testbed"
 )
 
 // StateField is the field that the publishers of a system with state change. Its value is the
@@ -91,23 +93,15 @@ func (in *instance) addHeap(ctx context.Context, heap, stacks *float64) error {
 			return err
 		}
 	}
-	metrics, err := DialHTTP(in.http)
-	if err != nil {
-		return err
-	}
-	defer metrics.Close()
-	text, err := metrics.Get(ctx, "/metrics")
-	if err != nil {
-		return err
-	}
-	for name, sum := range map[string]*float64{"go_memstats_heap_alloc_bytes": heap, "go_memstats_stack_inuse_bytes": stacks} {
-		_, rest, found := bytes.Cut(text, []byte("\n"+name+" "))
-		line, _, _ := bytes.Cut(rest, []byte("\n"))
-		value, err := strconv.ParseFloat(string(line), 64)
-		if !found || err != nil {
-			return fmt.Errorf("/metrics has no %s (%v)", name, err)
+	for _, m := range []struct {
+		name string
+		sum  *float64
+	}{{"go_memstats_heap_alloc_bytes", heap}, {"go_memstats_stack_inuse_bytes", stacks}} { // the heap first: each reading adds to it
+		value, err := testbed.API{HTTP: in.http}.Metric(ctx, m.name)
+		if err != nil {
+			return err
 		}
-		*sum += value
+		*m.sum += value
 	}
 	return nil
 }

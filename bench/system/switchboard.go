@@ -141,8 +141,8 @@ func (r *switchboard) Addrs() (addrs []string) {
 	return addrs
 }
 
-// MetricsURL implements [Monitored].
-func (r *switchboard) MetricsURL() string { return "http://" + r.instances[0].http + "/metrics" }
+// HTTP implements [Monitored].
+func (r *switchboard) HTTP() string { return r.instances[0].http }
 
 func (r *switchboard) Dialect() swarm.Dialect {
 	if r.cursors {

@@ -49,7 +49,7 @@ type Killable interface {
 
 // Monitored is implemented by a Running with metrics in the format of Prometheus.
 type Monitored interface {
-	MetricsURL() string // of the first instance
+	HTTP() string // host:port of the API of the first instance, which has /metrics
 }
 
 // WebhookCounter is implemented by a Running that sends webhooks to a backend.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -73,4 +74,18 @@ func (a API) Call(ctx context.Context, method, path string, body, into any) erro
 		return fmt.Errorf("%s %s at %s: %w", method, path, a.HTTP, err)
 	}
 	return nil
+}
+
+// Metric returns a metric without labels.
+func (a API) Metric(ctx context.Context, name string) (float64, error) {
+	_, text, err := a.Do(ctx, http.MethodGet, "/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		if value, found := strings.CutPrefix(line, name+" "); found {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, fmt.Errorf("/metrics of %s has no %s", a.HTTP, name)
 }
