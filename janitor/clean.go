@@ -25,7 +25,7 @@ func (j *Janitor) clean(ctx context.Context, server string, counts *counters) er
 				return err
 			}
 		}
-		counts.channels.Add(1)
+		counts.add(Report{Channels: 1})
 		return nil
 	})
 	if err := errors.Join(err, j.notifyStates(ctx, counts)); err != nil {
@@ -42,7 +42,7 @@ func (j *Janitor) clean(ctx context.Context, server string, counts *counters) er
 			return err
 		}
 	}
-	counts.forgotten.Add(1)
+	counts.add(Report{Forgotten: 1})
 	return nil
 }
 
@@ -58,7 +58,7 @@ func (j *Janitor) release(ctx context.Context, server, client string, counts *co
 	}
 	if known && c.Server == server {
 		if j.opts.DryRun {
-			counts.clients.Add(1)
+			counts.add(Report{Clients: 1})
 			return nil
 		}
 		if c.User != "" {
@@ -72,7 +72,7 @@ func (j *Janitor) release(ctx context.Context, server, client string, counts *co
 			return err
 		}
 		if released { // else the client has moved, or another janitor has released it
-			counts.clients.Add(1)
+			counts.add(Report{Clients: 1})
 		}
 	}
 	if j.opts.DryRun {

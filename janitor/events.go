@@ -29,9 +29,7 @@ func (j *Janitor) eventRounds() []repeated {
 		return func(ctx context.Context) (Report, error) {
 			return j.measured(kind, func(counts *counters) error {
 				r, err := round(ctx)
-				counts.created.Add(int64(r.Created))
-				counts.sent.Add(int64(r.Sent))
-				counts.deadLettered.Add(int64(r.DeadLettered))
+				counts.add(Report{Created: r.Created, Sent: r.Sent, DeadLettered: r.DeadLettered})
 				return err
 			})
 		}

@@ -288,22 +288,23 @@ func (j *Janitor) logged(ctx context.Context, kind string, round func(context.Co
 func (j *Janitor) Once(ctx context.Context) (Report, error) {
 	report, err := j.ServersRound(ctx)
 	errs := []error{err}
+	run := func(round func(context.Context) (Report, error)) {
+		more, err := round(ctx)
+		report.add(more)
+		errs = append(errs, err)
+	}
 	if report.Suspected > 0 {
 		select {
 		case <-time.After(j.opts.ServersEvery):
 		case <-ctx.Done():
 			return report, errors.Join(err, ctx.Err())
 		}
-		more, err := j.ServersRound(ctx)
-		report, errs = report.plus(more), append(errs, err)
+		run(j.ServersRound)
 	}
-	for _, round := range []func(context.Context) (Report, error){j.QueuesRound, j.StatesRound} {
-		more, err := round(ctx)
-		report, errs = report.plus(more), append(errs, err)
-	}
+	run(j.QueuesRound)
+	run(j.StatesRound)
 	for _, r := range append(j.otherRounds(), j.eventRounds()...) {
-		more, err := r.round(ctx)
-		report, errs = report.plus(more), append(errs, err)
+		run(r.round)
 	}
 	j.reportOnce(ctx, true)
 	return report, errors.Join(errs...)

@@ -21,8 +21,7 @@ const (
 type metrics struct {
 	rounds, errors *prometheus.CounterVec
 	seconds        *prometheus.HistogramVec
-	// A dry run does not change the counters below.
-	declaredDead, channels, clients, orphans, trimmed, pruned, states prometheus.Counter
+	counts         map[string]prometheus.Counter // by the name of a count of the Report; a dry run does not change them
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
@@ -36,19 +35,23 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	m.errors = byRound("errors_total", "Incomplete rounds.")
 	m.seconds = prometheus.NewHistogramVec(
 		latency.Histogram("switchboard_janitor_round_seconds", "Duration of rounds.", 0.001, 100), []string{"round"})
-	m.declaredDead = counter("servers_buried_total", "Servers declared dead.")
-	m.channels = counter("channels_released_total", "Channels released from dead servers.")
-	m.clients = counter("clients_released_total", "Clients released from dead servers.")
-	m.orphans = counter("orphans_released_total", "Unknown servers removed from channels.")
-	m.trimmed = counter("messages_trimmed_total", "Messages trimmed from channels.")
-	m.pruned = counter("channels_pruned_total", "Channels without servers removed from the list.")
-	m.states = counter("states_changed_total", "Changes of channel states: fields that ended, or whose owners have left.")
+	m.counts = map[string]prometheus.Counter{
+		"declared_dead": counter("servers_buried_total", "Servers declared dead."),
+		"channels":      counter("channels_released_total", "Channels released from dead servers."),
+		"clients":       counter("clients_released_total", "Clients released from dead servers."),
+		"orphans":       counter("orphans_released_total", "Unknown servers removed from channels."),
+		"trimmed":       counter("messages_trimmed_total", "Messages trimmed from channels."),
+		"pruned":        counter("channels_pruned_total", "Channels without servers removed from the list."),
+		"states":        counter("states_changed_total", "Changes of channel states: fields that ended, or whose owners have left."),
+	}
 	if r == nil {
 		return nil
 	}
-	for _, c := range []prometheus.Collector{
-		m.rounds, m.errors, m.seconds, m.declaredDead, m.channels, m.clients, m.orphans, m.trimmed, m.pruned, m.states,
-	} {
+	collectors := []prometheus.Collector{m.rounds, m.errors, m.seconds}
+	for _, c := range m.counts {
+		collectors = append(collectors, c)
+	}
+	for _, c := range collectors {
 		if err := r.Register(c); err != nil {
 			return err
 		}
@@ -62,7 +65,8 @@ func (j *Janitor) measured(kind string, round func(counts *counters) error) (Rep
 	var counts counters
 	err := round(&counts)
 	j.progress.ended(kind, time.Since(start), err)
-	report := counts.report(j.opts.DryRun)
+	report := counts.report
+	report.DryRun = j.opts.DryRun
 
 	m := &j.metrics
 	m.rounds.WithLabelValues(kind).Inc()
@@ -71,13 +75,11 @@ func (j *Janitor) measured(kind string, round func(counts *counters) error) (Rep
 		m.errors.WithLabelValues(kind).Inc()
 	}
 	if !j.opts.DryRun {
-		m.declaredDead.Add(float64(report.DeclaredDead))
-		m.channels.Add(float64(report.Channels))
-		m.clients.Add(float64(report.Clients))
-		m.orphans.Add(float64(report.Orphans))
-		m.trimmed.Add(float64(report.Trimmed))
-		m.pruned.Add(float64(report.Pruned))
-		m.states.Add(float64(report.States))
+		for _, c := range report.counts() {
+			if counter := m.counts[c.name]; counter != nil {
+				counter.Add(float64(*c.n))
+			}
+		}
 	}
 	return report, err
 }

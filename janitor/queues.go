@@ -60,7 +60,7 @@ func (j *Janitor) QueuesRound(ctx context.Context) (Report, error) {
 // it has no servers.
 func (j *Janitor) cleanChannel(ctx context.Context, channel string, cache *serverCache, counts *counters) error {
 	trimmed, err := j.opts.Queue.TrimChannel(ctx, channel, j.opts.MaxAge, j.opts.MaxCount, j.opts.DryRun)
-	counts.trimmed.Add(int64(trimmed)) // may be positive with an error, too
+	counts.add(Report{Trimmed: trimmed}) // may be positive with an error, too
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (j *Janitor) cleanChannel(ctx context.Context, channel string, cache *serve
 				return err
 			}
 		}
-		counts.orphans.Add(1)
+		counts.add(Report{Orphans: 1})
 	}
 	if len(bound) > 0 {
 		return nil // UnbindChannel of the last server has removed the channel from the list
@@ -93,7 +93,7 @@ func (j *Janitor) cleanChannel(ctx context.Context, channel string, cache *serve
 		}
 	}
 	if pruned {
-		counts.pruned.Add(1)
+		counts.add(Report{Pruned: 1})
 	}
 	return nil
 }

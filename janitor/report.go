@@ -1,7 +1,7 @@
 package janitor
 
 import (
-	"sync/atomic"
+	"sync"
 
 	"github.com/rs/zerolog"
 )
@@ -27,28 +27,33 @@ type Report struct {
 // Empty reports whether the round had nothing to do.
 func (r Report) Empty() bool { return r == Report{DryRun: r.DryRun} }
 
-func (r Report) plus(o Report) Report {
-	return Report{
-		Suspected: r.Suspected + o.Suspected, DeclaredDead: r.DeclaredDead + o.DeclaredDead, Forgotten: r.Forgotten + o.Forgotten,
-		Channels: r.Channels + o.Channels, Clients: r.Clients + o.Clients, Orphans: r.Orphans + o.Orphans,
-		Trimmed: r.Trimmed + o.Trimmed, Pruned: r.Pruned + o.Pruned, States: r.States + o.States, Changed: r.Changed + o.Changed,
-		Created: r.Created + o.Created, Sent: r.Sent + o.Sent, DeadLettered: r.DeadLettered + o.DeadLettered, DryRun: r.DryRun,
+// A count is one of the numbers of a Report.
+type count struct {
+	name string // in the log
+	n    *int
+}
+
+func (r *Report) counts() []count {
+	return []count{
+		{"suspected", &r.Suspected}, {"declared_dead", &r.DeclaredDead}, {"forgotten", &r.Forgotten},
+		{"channels", &r.Channels}, {"clients", &r.Clients}, {"orphans", &r.Orphans},
+		{"trimmed", &r.Trimmed}, {"pruned", &r.Pruned}, {"states", &r.States}, {"changed", &r.Changed},
+		{"created", &r.Created}, {"sent", &r.Sent}, {"dead_lettered", &r.DeadLettered},
+	}
+}
+
+func (r *Report) add(o Report) {
+	more := o.counts()
+	for i, c := range r.counts() {
+		*c.n += *more[i].n
 	}
 }
 
 // MarshalZerologObject implements zerolog.LogObjectMarshaler. It omits zero counts.
 func (r Report) MarshalZerologObject(e *zerolog.Event) {
-	for _, f := range []struct {
-		name  string
-		count int
-	}{
-		{"suspected", r.Suspected}, {"declared_dead", r.DeclaredDead}, {"forgotten", r.Forgotten},
-		{"channels", r.Channels}, {"clients", r.Clients}, {"orphans", r.Orphans},
-		{"trimmed", r.Trimmed}, {"pruned", r.Pruned}, {"states", r.States}, {"changed", r.Changed},
-		{"created", r.Created}, {"sent", r.Sent}, {"dead_lettered", r.DeadLettered},
-	} {
-		if f.count != 0 {
-			e.Int(f.name, f.count)
+	for _, c := range r.counts() {
+		if *c.n != 0 {
+			e.Int(c.name, *c.n)
 		}
 	}
 	if r.DryRun {
@@ -56,18 +61,16 @@ func (r Report) MarshalZerologObject(e *zerolog.Event) {
 	}
 }
 
-// counters are the counts of a Report, updated by many goroutines.
+// counters are the Report of a round, updated by many goroutines.
 type counters struct {
 	stale nameSet // live servers with subscribers of states that the round has changed
 
-	suspected, declaredDead, forgotten, channels, clients, orphans, trimmed, pruned, states, changed, created, sent, deadLettered atomic.Int64
+	mu     sync.Mutex // guards the field below
+	report Report
 }
 
-func (c *counters) report(dryRun bool) Report {
-	return Report{
-		Suspected: int(c.suspected.Load()), DeclaredDead: int(c.declaredDead.Load()), Forgotten: int(c.forgotten.Load()),
-		Channels: int(c.channels.Load()), Clients: int(c.clients.Load()), Orphans: int(c.orphans.Load()),
-		Trimmed: int(c.trimmed.Load()), Pruned: int(c.pruned.Load()), States: int(c.states.Load()), Changed: int(c.changed.Load()),
-		Created: int(c.created.Load()), Sent: int(c.sent.Load()), DeadLettered: int(c.deadLettered.Load()), DryRun: dryRun,
-	}
+func (c *counters) add(r Report) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.add(r)
 }

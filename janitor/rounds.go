@@ -32,7 +32,7 @@ func (j *Janitor) otherRounds() (rounds []repeated) {
 		rounds = append(rounds, repeated{kind: r.Name, every: r.Every, schedule: j.schedules[r.Name], round: func(ctx context.Context) (Report, error) {
 			return j.measured(r.Name, func(counts *counters) error {
 				changed, err := r.Do(ctx)
-				counts.changed.Add(int64(changed))
+				counts.add(Report{Changed: changed})
 				if err != nil {
 					return fmt.Errorf("round %s: %w", r.Name, err)
 				}

@@ -2,6 +2,7 @@ package janitor
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,17 +33,8 @@ func (j *Janitor) ServersRound(ctx context.Context) (Report, error) {
 
 // forgetUnlisted removes the state of servers that are no longer listed.
 func (j *Janitor) forgetUnlisted(listed []string) {
-	unlisted := func(server string) bool { return !slices.Contains(listed, server) }
-	for server := range j.hosts {
-		if unlisted(server) {
-			delete(j.hosts, server)
-		}
-	}
-	for server := range j.suspects {
-		if unlisted(server) {
-			delete(j.suspects, server)
-		}
-	}
+	maps.DeleteFunc(j.hosts, func(server string, _ string) bool { return !slices.Contains(listed, server) })
+	maps.DeleteFunc(j.suspects, func(server string, _ time.Time) bool { return !slices.Contains(listed, server) })
 }
 
 // serverState is the state of a server in the registry.
@@ -78,7 +70,7 @@ func (j *Janitor) findDead(ctx context.Context, listed []string, counts *counter
 			dead = append(dead, server)
 		case j.suspects[server].IsZero():
 			j.suspects[server] = time.Now()
-			counts.suspected.Add(1)
+			counts.add(Report{Suspected: 1})
 		default:
 			candidates = append(candidates, server)
 		}
@@ -116,7 +108,7 @@ func (j *Janitor) declareDead(ctx context.Context, candidates []string, counts *
 			}
 		}
 		if dead {
-			counts.declaredDead.Add(1)
+			counts.add(Report{DeclaredDead: 1})
 			mu.Lock()
 			defer mu.Unlock()
 			declared = append(declared, server)

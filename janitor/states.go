@@ -79,7 +79,7 @@ func (j *Janitor) stepState(ctx context.Context, step queue.StateStep, counts *c
 	if o.Err != nil || o.Value.ID == 0 {
 		return o.Err
 	}
-	counts.states.Add(1)
+	counts.add(Report{States: 1})
 	counts.stale.add(o.Value.Servers)
 	if j.opts.FieldEnds != nil {
 		j.opts.FieldEnds.Changed(ctx, []string{step.Channel}, []queue.Appended{o.Value})
