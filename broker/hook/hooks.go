@@ -1,20 +1,17 @@
 package hook
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
 	"switchboard/internal/backend"
 	"switchboard/internal/setting"
-	"switchboard/webhook"
 )
 
 const (
@@ -87,7 +84,7 @@ const (
 // Hooks sends questions to the backend.
 type Hooks struct {
 	opts   Options
-	client http.Client
+	poster poster
 }
 
 // New returns Hooks, or an error if o is not valid. The error contains no URLs or secrets.
@@ -108,9 +105,7 @@ func New(o Options) (*Hooks, error) {
 	if err := backend.CheckSecrets(o.Secrets); err != nil {
 		return nil, fmt.Errorf("hooks.secrets: %w", err)
 	}
-	transport := backend.NewTransport(o.TLS, o.Concurrency, maxAnswer)
-	transport.MaxConnsPerHost, transport.MaxIdleConns = o.Concurrency, 2*o.Concurrency
-	return &Hooks{opts: o, client: backend.NewClient(transport)}, nil
+	return &Hooks{opts: o, poster: newPoster(o.TLS, o.Concurrency, o.Secrets, o.Agent)}, nil
 }
 
 // Concurrency returns the most questions that are sent at once.
@@ -127,7 +122,7 @@ func (h *Hooks) url(k Kind) string {
 }
 
 // Close closes the idle connections.
-func (h *Hooks) Close() { h.client.CloseIdleConnections() }
+func (h *Hooks) Close() { h.poster.client.CloseIdleConnections() }
 
 // Ask sends q and waits for the answer. The error is nil if the outcome is Allowed or Denied.
 func (h *Hooks) Ask(ctx context.Context, q Question) (Answer, Outcome, error) {
@@ -153,28 +148,9 @@ func (h *Hooks) Ask(ctx context.Context, q Question) (Answer, Outcome, error) {
 }
 
 func (h *Hooks) post(ctx context.Context, q Question) (status int, answer []byte, err error) {
-	if err := ctx.Err(); err != nil { // the timeout passed before the question was sent
-		return 0, nil, err
-	}
 	body, err := json.Marshal(q)
 	if err != nil {
 		return 0, nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url(q.Hook), bytes.NewReader(body))
-	if err != nil {
-		return 0, nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", h.opts.Agent)
-	// Asking twice does no harm. With this key in the map net/http repeats the POST if the backend
-	// closed the idle connection meanwhile. An empty value is not sent.
-	request.Header["Idempotency-Key"] = []string{}
-	webhook.Sign(h.opts.Secrets, request.Header, body, time.Now())
-	response, err := h.client.Do(request)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer response.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	return response.StatusCode, answer, err
+	return h.poster.post(ctx, h.url(q.Hook), body, true, maxAnswer)
 }

@@ -1,14 +1,12 @@
 package hook
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"switchboard/internal/payload"
 	"switchboard/internal/setting"
 	"switchboard/internal/wire"
-	"switchboard/webhook"
 )
 
 // Answered is the outcome of a request of a client that the backend has answered. Denied means that
@@ -68,7 +65,7 @@ func (o RequestOptions) Validate() error {
 // Requests sends the requests of clients to the backend.
 type Requests struct {
 	opts   RequestOptions
-	client http.Client
+	poster poster
 }
 
 // NewRequests returns Requests, or the error of Validate.
@@ -79,16 +76,14 @@ func NewRequests(o RequestOptions) (*Requests, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	transport := backend.NewTransport(o.TLS, o.Concurrency, maxAnswer)
-	transport.MaxConnsPerHost, transport.MaxIdleConns = o.Concurrency, 2*o.Concurrency
-	return &Requests{opts: o, client: backend.NewClient(transport)}, nil
+	return &Requests{opts: o, poster: newPoster(o.TLS, o.Concurrency, o.Secrets, o.Agent)}, nil
 }
 
 // Concurrency returns the most requests that are sent at once.
 func (r *Requests) Concurrency() int { return r.opts.Concurrency }
 
 // Close closes the idle connections.
-func (r *Requests) Close() { r.client.CloseIdleConnections() }
+func (r *Requests) Close() { r.poster.client.CloseIdleConnections() }
 
 // Ask posts the JSON of a request that arrived at the time since, and returns the JSON of the
 // answer, null for status 204. If the outcome is Denied, the error is the *wire.Error or
@@ -96,7 +91,7 @@ func (r *Requests) Close() { r.client.CloseIdleConnections() }
 func (r *Requests) Ask(ctx context.Context, request []byte, since time.Time) (json.RawMessage, Outcome, error) {
 	ctx, cancel := context.WithDeadline(ctx, since.Add(r.opts.Timeout))
 	defer cancel()
-	status, text, err := r.post(ctx, request)
+	status, text, err := r.poster.post(ctx, r.opts.URL, request, false, r.opts.MaxAnswer)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, Late, errors.New("no answer in time")
@@ -118,26 +113,6 @@ func (r *Requests) Ask(ctx context.Context, request []byte, since time.Time) (js
 		return data, Answered, nil
 	}
 	return nil, Failed, fmt.Errorf("the answer has status %d", status)
-}
-
-func (r *Requests) post(ctx context.Context, body []byte) (status int, answer []byte, err error) {
-	if err := ctx.Err(); err != nil { // the timeout passed before the request was sent
-		return 0, nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.opts.URL, bytes.NewReader(body))
-	if err != nil {
-		return 0, nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", r.opts.Agent)
-	webhook.Sign(r.opts.Secrets, request.Header, body, time.Now())
-	response, err := r.client.Do(request)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer response.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, int64(r.opts.MaxAnswer)+1))
-	return response.StatusCode, answer, err
 }
 
 // decodeRefusal returns the error that the backend sends to a client, or nil if text is not

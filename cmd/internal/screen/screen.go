@@ -191,15 +191,6 @@ const (
 	Cyan   Color = "36"
 )
 
-// Row returns cells without colours.
-func Row(texts ...string) []Cell {
-	row := make([]Cell, len(texts))
-	for i, text := range texts {
-		row[i].Text = text
-	}
-	return row
-}
-
 // Number returns a cell with a number.
 func Number[N ~int | ~int64](n N) Cell { return Cell{Text: fmt.Sprint(n), Right: true} }
 
