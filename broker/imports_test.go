@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"internal/console":      {},
 	"internal/meter":        {},
 	"internal/redisurl":     {"internal/slots", "internal/tlsconfig"},
-	"internal/faults":       {"client", "internal/await", "internal/cond", "internal/freeport", "internal/keytable", "internal/testbed", "internal/redistest", "internal/redisurl", "internal/ssetest", "internal/state", "internal/wire"},
+	"internal/faults":       {"client", "internal/await", "internal/cond", "internal/freeport", "internal/keytable", "internal/testbed", "internal/redistest", "internal/redisurl", "internal/replay", "internal/ssetest", "internal/state", "internal/wire"},
 	"registry":              {"internal/setting", "internal/meter", "internal/redispipe", "internal/slots"},
 	"queue":                 {"internal/setting", "internal/meter", "internal/redispipe", "internal/state"},
 	"kit":                   {"internal/leader", "internal/meter", "internal/wire", "queue", "broker/api", "janitor/task", "kit/index"},

@@ -94,6 +94,24 @@ func (tb *bed) awaitBeats(ctx context.Context, n float64) error {
 	return nil
 }
 
+// errNotYet is the result of a check that is repeated.
+var errNotYet = errors.New("not yet")
+
+// within repeats a check until it succeeds, or until the bound has passed. It returns the last
+// error of the check then, and that of ctx if it ends.
+func within(ctx context.Context, bound, pause time.Duration, check func() error) error {
+	deadline := time.Now().Add(bound)
+	for {
+		err := check()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		if err := await.Pause(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
 // start starts Redis, the brokers and the janitor.
 func (tb *bed) start(ctx context.Context, programs programs) error {
 	var err error

@@ -5,13 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"switchboard/client"
 	"switchboard/internal/await"
 	"switchboard/internal/cond"
+	"switchboard/internal/replay"
 	"switchboard/internal/state"
 	"switchboard/internal/testbed"
 	"switchboard/internal/wire"
@@ -69,53 +68,34 @@ func (tb *bed) checkErasuresOf(ctx context.Context, r *eraseReader, channel stri
 		return err
 	}
 	log = log[len(log)-fromMemory:]
-	return r.readAll(ctx, channel, log[0].id, log[1:])
+	return r.readAll(ctx, channel, log[0].ID, log[1:])
 }
 
 // fromMemory is how many entries a broker holds in its memory. A client that resumes after one of
 // them does not receive the others from Redis.
 const fromMemory = 40
 
-// logEntry is an entry of the log of a channel in Redis.
-type logEntry struct {
-	id   int64
-	data []byte
-}
-
 // checkStored reads the log of a channel from Redis, and checks it.
-func (tb *bed) checkStored(ctx context.Context, channel string) (log []logEntry, err error) {
-	members, err := tb.store.client.ZRange(ctx, "mq_ch_{"+channel+"}", 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("log of %s: %w", channel, err)
-	}
-	for _, member := range members {
-		number, data, _ := strings.Cut(member, ":")
-		id, err := strconv.ParseInt(number, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("log of %s: %w", channel, err)
-		}
-		log = append(log, logEntry{id: id, data: []byte(data)})
-		if key := (messageKey{channel, id}); tb.journal.isErased(key) && !state.IsErased([]byte(data)) {
+func (tb *bed) checkStored(ctx context.Context, channel string) (log []replay.Entry, err error) {
+	log, err = replay.Redis(ctx, tb.store.client, channel)
+	for _, e := range log {
+		if key := (messageKey{channel, e.ID}); tb.journal.isErased(key) && !state.IsErased(e.Data) {
 			tb.journal.update(func() { tb.journal.revealLocked("Redis", key) })
 		}
 	}
-	return log, nil
+	return log, err
 }
 
 // received returns what a client records of a stored message: its key, or that of the message that
 // it reports as erased. ok is false if a client without the state receives nothing.
-func received(key messageKey, data []byte) (due messageKey, ok bool) {
-	if !state.IsEntry(data) {
-		return key, !bytes.HasPrefix(data, []byte("!"))
+func received(key messageKey, e replay.Entry) (due messageKey, ok bool) {
+	switch {
+	case e.Changes == nil:
+		return key, !bytes.HasPrefix(e.Data, []byte("!"))
+	case e.Changes.Erase != 0:
+		return messageKey{key.channel, -e.Changes.Erase}, true
 	}
-	e, err := state.DecodeEntry(data)
-	if err != nil {
-		return key, false
-	}
-	if e.Erase != 0 {
-		return messageKey{key.channel, -e.Erase}, true
-	}
-	return key, e.Data != nil
+	return key, e.Changes.Data != nil
 }
 
 // eraseReader is a client that reads channels at one broker.
@@ -169,10 +149,10 @@ func (r *eraseReader) checkHistory(channel, source string, read func(after int64
 }
 
 // readAll subscribes after a position, and waits for what the log has after it.
-func (r *eraseReader) readAll(ctx context.Context, channel string, start int64, log []logEntry) error {
+func (r *eraseReader) readAll(ctx context.Context, channel string, start int64, log []replay.Entry) error {
 	var held []messageKey
 	for _, m := range log {
-		if key, ok := received(messageKey{channel, m.id}, m.data); ok {
+		if key, ok := received(messageKey{channel, m.ID}, m); ok {
 			held = append(held, key)
 		}
 	}

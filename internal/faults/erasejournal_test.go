@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"switchboard/internal/replay"
+)
 
 // erase records that message n of the stream is erased. Its report has id 10n+5.
 func (j *journalTest) erase(n int) {
@@ -78,7 +82,11 @@ func TestReceived(t *testing.T) {
 	for data, want := range map[string]messageKey{
 		`1`: key, `~{"by":"amy","data":1}`: key, `~{"erase":7}`: {"room", -7}, `~{"erased":5}`: {}, `~{"set":{"a":1}}`: {}, `!1-2`: {},
 	} {
-		if got, ok := received(key, []byte(data)); ok != (want != messageKey{}) || ok && got != want {
+		log, err := replay.Append(nil, key.id, []byte(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := received(key, log[0]); ok != (want != messageKey{}) || ok && got != want {
 			t.Errorf("%s: %v %t, want %v", data, got, ok, want)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -104,24 +105,23 @@ func (tb *bed) awaitGhostsGone(ctx context.Context) error {
 // awaitNone calls count until nothing is left, and after the bound records what is left as
 // evidence.
 func (tb *bed) awaitNone(ctx context.Context, kind string, bound time.Duration, count func(context.Context) (int, string, error)) error {
-	deadline := time.Now().Add(bound)
-	for {
-		left, detail, err := count(ctx)
-		if err == nil && left == 0 {
-			return nil
+	var left int
+	var detail string
+	err := within(ctx, bound, 100*time.Millisecond, func() (err error) {
+		if left, detail, err = count(ctx); err == nil && left > 0 {
+			err = errNotYet
 		}
-		if time.Now().After(deadline) {
-			if err != nil {
-				return fmt.Errorf("count %s: %w", kind, err)
-			}
-			tb.logf("%d %s: %s", left, kind, detail)
-			tb.journal.addGhosts(left, detail)
-			return nil
-		}
-		if err := await.Pause(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
+		return err
+	})
+	switch {
+	case errors.Is(err, errNotYet):
+		tb.logf("%d %s: %s", left, kind, detail)
+		tb.journal.addGhosts(left, detail)
+		return nil
+	case err != nil:
+		return fmt.Errorf("count %s: %w", kind, err)
 	}
+	return nil
 }
 
 // addGhosts records n clients or keys that should be gone.

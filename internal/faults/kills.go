@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"switchboard/internal/await"
@@ -53,28 +50,13 @@ func victimUser(b *testbed.Broker) string    { return "victim-" + b.Name }
 func (r *runner) runKills(ctx context.Context, plan killPlan) *killReport {
 	began := time.Now()
 	result := newKillReport(plan)
-	tb := &bed{
-		scenario: scenario{name: killsName, redis: single, brokers: observers + plan.victims}, times: plan.times,
-		seed: r.seed, random: rand.New(rand.NewPCG(r.seed, 2)), journal: newJournal(), presence: newPresenceJournal(),
-		dir: filepath.Join(r.dir, strings.ReplaceAll(killsName, " ", "-")),
-	}
-	tb.logf = func(format string, args ...any) {
-		r.logf("%-28s %5.1f s  %s", killsName, time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-	}
+	tb := r.newBed(scenario{name: killsName, redis: single, brokers: observers + plan.victims}, plan.times, r.seed)
 	ctx, cancel := context.WithTimeout(ctx, seriesTimeout)
 	defer cancel()
 	err := r.playKillRounds(ctx, tb, plan, result)
 	tb.stopAll()
 	result.finish(tb, err, time.Since(began))
-	if len(result.Red) == 0 && !r.keepLogs {
-		_ = removeDir(tb.dir)
-	} else {
-		result.logs = tb.dir
-		if err := tb.keepLogs(); err != nil {
-			tb.logf("could not keep the logs: %v", err)
-		}
-	}
-	tb.logf("%s %s", result.verdict(), strings.Join(result.Red, ", "))
+	result.logs = r.leave(tb, result.verdict(), result.Red)
 	return result
 }
 

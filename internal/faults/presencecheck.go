@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"switchboard/internal/await"
 	"switchboard/internal/testbed"
 	"switchboard/internal/wire"
 )
@@ -64,19 +63,18 @@ const presencePoll = 200 * time.Millisecond
 // awaitPresence repeats the check until it finds no difference, and after the bound records the
 // differences that remain.
 func (tb *bed) awaitPresence(ctx context.Context, when string, bound time.Duration, check func(context.Context) (presenceCheck, error)) error {
-	began := time.Now()
 	var found presenceCheck
-	var err error
-	for {
-		if found, err = check(ctx); err == nil && found.mismatches() == 0 {
-			return nil
+	err := within(ctx, bound, presencePoll, func() (err error) {
+		if found, err = check(ctx); err == nil && found.mismatches() > 0 {
+			err = errNotYet
 		}
-		if time.Since(began) > bound || await.Pause(ctx, presencePoll) != nil {
-			break
+		return err
+	})
+	if !errors.Is(err, errNotYet) {
+		if err != nil {
+			err = fmt.Errorf("presence %s: %w", when, err)
 		}
-	}
-	if err = errors.Join(err, ctx.Err()); err != nil {
-		return fmt.Errorf("presence %s: %w", when, err)
+		return err
 	}
 	tb.logf("%s: %d members are missing, %d should be gone", when, found.missing, found.phantoms)
 	tb.journal.update(func() {

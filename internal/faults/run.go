@@ -37,28 +37,40 @@ func (r *runner) run(ctx context.Context, sc scenario) row {
 	for _, c := range sc.name { // a scenario's random numbers do not depend on the other scenarios
 		seed = seed*1_000_003 + uint64(c)
 	}
-	tb := &bed{
-		scenario: sc, times: r.times, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), journal: newJournal(), presence: newPresenceJournal(), state: newStateJournal(),
-		dir: filepath.Join(r.dir, strings.NewReplacer(" ", "-", ",", "").Replace(sc.name)),
-	}
-	tb.logf = func(format string, args ...any) {
-		r.logf("%-28s %5.1f s  %s", sc.name, time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-	}
+	tb := r.newBed(sc, r.times, seed)
 	ctx, cancel := context.WithTimeout(ctx, scenarioTimeout)
 	defer cancel()
 	err := r.playScenario(ctx, tb)
 	tb.stopAll()
 	result := tb.row(errors.Join(append(tb.failures, err)...), time.Since(began))
-	if len(result.Red) > 0 || r.keepLogs {
-		result.Logs = tb.dir
+	result.Logs = r.leave(tb, result.verdict(), result.Red)
+	return result
+}
+
+// newBed returns the bed of a scenario, of which nothing has started.
+func (r *runner) newBed(sc scenario, t times, seed uint64) *bed {
+	began := time.Now()
+	return &bed{
+		scenario: sc, times: t, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), journal: newJournal(), presence: newPresenceJournal(), state: newStateJournal(),
+		dir: filepath.Join(r.dir, strings.NewReplacer(" ", "-", ",", "").Replace(sc.name)),
+		logf: func(format string, args ...any) {
+			r.logf("%-28s %5.1f s  %s", sc.name, time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+		},
+	}
+}
+
+// leave reports the end of a scenario. It returns the directory with the logs if they are kept.
+func (r *runner) leave(tb *bed, verdict string, red []string) (logs string) {
+	if len(red) > 0 || r.keepLogs {
+		logs = tb.dir
 		if err := tb.keepLogs(); err != nil {
 			tb.logf("could not keep the logs: %v", err)
 		}
 	} else {
 		_ = removeDir(tb.dir)
 	}
-	tb.logf("%s %s", result.verdict(), strings.Join(result.Red, ", "))
-	return result
+	tb.logf("%s %s", verdict, strings.Join(red, ", "))
+	return logs
 }
 
 // playScenario runs the scenario from the start of Redis to the end of the last broker.
@@ -172,14 +184,14 @@ func (tb *bed) deliveryTimeout() time.Duration { return tb.times.lease() + 10*ti
 // gaps have declared them lost.
 func (tb *bed) awaitDeliveries(ctx context.Context) {
 	began := time.Now()
-	for time.Since(began) < tb.deliveryTimeout() {
+	if err := within(ctx, tb.deliveryTimeout(), 100*time.Millisecond, func() error {
 		c, _ := tb.journal.count()
-		if e, _ := tb.journal.countErasures(); c.Undeclared == 0 && e.Unreported == 0 {
-			break
+		if e, _ := tb.journal.countErasures(); c.Undeclared != 0 || e.Unreported != 0 {
+			return errNotYet
 		}
-		if await.Pause(ctx, 100*time.Millisecond) != nil {
-			return
-		}
+		return nil
+	}); ctx.Err() != nil && err != nil {
+		return
 	}
 	tb.explainLosses(ctx)
 	tb.logf("drained in %.1f s", time.Since(began).Seconds())

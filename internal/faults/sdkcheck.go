@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"switchboard/internal/await"
 )
 
 // checkInboxesOfSDK waits until the clients of client/js have acknowledged all messages of their
@@ -14,21 +12,20 @@ func (tb *bed) checkInboxesOfSDK(ctx context.Context) error {
 	if tb.journal.countKind(javaScript).Delivered == 0 {
 		return errors.New("no message was delivered")
 	}
-	deadline := time.Now().Add(tb.deliveryTimeout())
-	for {
-		kept, detail, err := tb.keptInboxes(ctx)
-		if err != nil || kept == 0 {
-			return err
+	var kept int
+	var detail string
+	err := within(ctx, tb.deliveryTimeout(), 100*time.Millisecond, func() (err error) {
+		if kept, detail, err = tb.keptInboxes(ctx); err == nil && kept > 0 {
+			err = errNotYet
 		}
-		if time.Now().After(deadline) {
-			tb.keptInJS = kept
-			tb.journal.update(func() { tb.journal.evidence.add("kept", "%s has not acknowledged all messages", detail) })
-			return nil
-		}
-		if err := await.Pause(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
+		return err
+	})
+	if errors.Is(err, errNotYet) {
+		tb.keptInJS = kept
+		tb.journal.update(func() { tb.journal.evidence.add("kept", "%s has not acknowledged all messages", detail) })
+		return nil
 	}
+	return err
 }
 
 // keptInboxes counts the messages in the inboxes of these clients, and names a client with some.

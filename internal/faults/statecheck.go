@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"switchboard/internal/await"
+	"switchboard/internal/replay"
 	"switchboard/internal/state"
 	"switchboard/internal/testbed"
 )
@@ -18,22 +20,15 @@ import (
 // awaitStates waits until all subscribers hold the fields of the store, and then checks everything
 // that was recorded against the log of the store.
 func (tb *bed) awaitStates(ctx context.Context, s scale) error {
-	deadline := time.Now().Add(tb.deliveryTimeout())
 	var found stateDifferences
-	for {
-		var err error
-		if found, err = tb.compareStates(ctx, s); err == nil && found.isEmpty() {
-			break
+	err := within(ctx, tb.deliveryTimeout(), 200*time.Millisecond, func() (err error) {
+		if found, err = tb.compareStates(ctx, s); err == nil && !found.isEmpty() {
+			err = errNotYet
 		}
-		if time.Now().After(deadline) {
-			if err != nil {
-				return err
-			}
-			break
-		}
-		if err := await.Pause(ctx, 200*time.Millisecond); err != nil {
-			return err
-		}
+		return err
+	})
+	if err != nil && !errors.Is(err, errNotYet) {
+		return err
 	}
 	if err := tb.awaitOwnersEnd(ctx); err != nil {
 		return err
@@ -41,11 +36,11 @@ func (tb *bed) awaitStates(ctx context.Context, s scale) error {
 	check := tb.newStateCheck()
 	check.addDifferences(found)
 	for i := range s.StateRooms {
-		entries, err := tb.store.readStateLog(ctx, room(s, i))
+		log, err := replay.Redis(ctx, tb.store.client, room(s, i))
 		if err != nil {
 			return err
 		}
-		tb.state.update(func() { check.checkChannel(room(s, i), entries) })
+		tb.state.update(func() { check.checkChannel(room(s, i), log) })
 	}
 	tb.states = check.finish(tb.times)
 	return nil
@@ -106,11 +101,11 @@ func (tb *bed) awaitOwnersEnd(ctx context.Context) error {
 	if !tb.times.awaitsGrace() {
 		return nil
 	}
+	bound := tb.times.awayBound() + stateGrace + lateBound
 	for {
 		waiting := false
 		tb.state.update(func() {
 			for _, o := range tb.state.owners {
-				bound := tb.times.awayBound() + stateGrace + lateBound
 				waiting = waiting || !o.endedAt.IsZero() && o.ended.IsZero() && time.Since(o.endedAt) < bound
 			}
 		})
@@ -228,9 +223,9 @@ func readState(ctx context.Context, b *testbed.Broker, channel string) (map[stri
 
 // verifyNoOwners waits until no field has a connected owner, after all clients have left.
 func (tb *bed) verifyNoOwners(ctx context.Context, s scale) error {
-	deadline := time.Now().Add(tb.times.cleanupBound())
-	for {
-		var owned []string
+	var owned []string
+	err := within(ctx, tb.times.cleanupBound(), 200*time.Millisecond, func() error {
+		owned = nil
 		for i := range s.StateRooms {
 			fields, err := readState(ctx, tb.brokers[i%len(tb.brokers)], room(s, i))
 			if err != nil {
@@ -242,18 +237,17 @@ func (tb *bed) verifyNoOwners(ctx context.Context, s scale) error {
 				}
 			}
 		}
-		if len(owned) == 0 {
-			return nil
+		if len(owned) > 0 {
+			return errNotYet
 		}
-		if time.Now().After(deadline) {
-			tb.states.counts.GhostFields += len(owned)
-			for _, text := range owned {
-				tb.states.found.add("ghost field", "%s", text)
-			}
-			return nil
-		}
-		if err := await.Pause(ctx, 200*time.Millisecond); err != nil {
-			return err
-		}
+		return nil
+	})
+	if !errors.Is(err, errNotYet) {
+		return err
 	}
+	tb.states.counts.GhostFields += len(owned)
+	for _, text := range owned {
+		tb.states.found.add("ghost field", "%s", text)
+	}
+	return nil
 }

@@ -1,49 +1,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"switchboard/internal/replay"
 	"switchboard/internal/state"
 )
-
-// idEpochMS is the time of id 0 in Unix milliseconds. An id is the store's clock since then, in
-// milliseconds, times idsPerMS, and at least one above the last id.
-const (
-	idEpochMS = 1577836800000
-	idsPerMS  = 4096
-)
-
-// timeOfID returns the time on the store's clock at which an id was assigned.
-func timeOfID(id int64) time.Time { return time.UnixMilli(idEpochMS + id/idsPerMS) }
-
-// readStateLog reads the entries of a channel's log from Redis, in the order of ids.
-func (s *store) readStateLog(ctx context.Context, channel string) (entries []state.Logged, err error) {
-	members, err := s.client.ZRange(ctx, "mq_ch_{"+channel+"}", 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("log of %s: %w", channel, err)
-	}
-	for _, member := range members {
-		number, data, _ := strings.Cut(member, ":")
-		if !state.IsEntry([]byte(data)) {
-			continue
-		}
-		id, err := strconv.ParseInt(number, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("log of %s: %w", channel, err)
-		}
-		entry, err := state.DecodeEntry([]byte(data))
-		if err != nil {
-			return nil, fmt.Errorf("log of %s: %w", channel, err)
-		}
-		entries = append(entries, state.Logged{ID: id, Entry: entry})
-	}
-	return entries, nil
-}
 
 // version is a value of a field, from the change that set it to the change that ended it.
 type version struct {
@@ -56,12 +22,12 @@ type version struct {
 
 // liveAt reports whether the version was the field's value at some time from a to b.
 func (v version) liveAt(a, b time.Time) bool {
-	return !timeOfID(v.id).After(b) && (v.end == 0 || !timeOfID(v.end).Before(a)) && (v.until == 0 || v.until >= a.UnixMilli())
+	return !replay.Time(v.id).After(b) && (v.end == 0 || !replay.Time(v.end).Before(a)) && (v.until == 0 || v.until >= a.UnixMilli())
 }
 
 // liveThroughout reports whether the version was the field's value at all times from a to b.
 func (v version) liveThroughout(a, b time.Time) bool {
-	return timeOfID(v.id).Before(a) && (v.end == 0 || timeOfID(v.end).After(b)) && (v.until == 0 || v.until > b.UnixMilli())
+	return replay.Time(v.id).Before(a) && (v.end == 0 || replay.Time(v.end).After(b)) && (v.until == 0 || v.until > b.UnixMilli())
 }
 
 // stateLog is the log of one channel, and what follows from it.
@@ -73,7 +39,7 @@ type stateLog struct {
 
 // apply adds an entry, and the versions that it begins and ends. before and after are the fields
 // around it.
-func (l *stateLog) apply(logged state.Logged, before, after map[string]state.Shown) {
+func (l *stateLog) apply(logged replay.Entry, before, after map[string]state.Shown) {
 	l.ids[logged.ID] = true
 	for field, old := range before {
 		if now, found := after[field]; !found || now.ID != old.ID {
@@ -82,7 +48,7 @@ func (l *stateLog) apply(logged state.Logged, before, after map[string]state.Sho
 	}
 	for field, now := range after {
 		if before[field].ID != now.ID {
-			l.versions[field] = append(l.versions[field], version{id: now.ID, value: string(now.Value), by: logged.Entry.By})
+			l.versions[field] = append(l.versions[field], version{id: now.ID, value: string(now.Value), by: logged.Changes.By})
 		}
 		l.last(field).until = now.Until
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/internal/replay"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
@@ -63,8 +64,8 @@ type stateCheck struct {
 }
 
 // checkChannel checks the log of one channel.
-func (c *stateCheck) checkChannel(channel string, entries []state.Logged) {
-	l := c.replay(channel, entries)
+func (c *stateCheck) checkChannel(channel string, log []replay.Entry) {
+	l := c.replay(channel, log)
 	for _, call := range c.journal.calls {
 		if call.channel != channel {
 			continue
@@ -107,7 +108,7 @@ func (c *stateCheck) checkDeclared(call updateCall) {
 }
 
 // replay applies the log, and checks each entry.
-func (c *stateCheck) replay(channel string, entries []state.Logged) *stateLog {
+func (c *stateCheck) replay(channel string, log []replay.Entry) *stateLog {
 	l := &stateLog{channel: channel, ids: map[int64]bool{}, versions: map[string][]version{}}
 	calls := map[int64]updateCall{}
 	for _, call := range c.journal.calls {
@@ -115,30 +116,30 @@ func (c *stateCheck) replay(channel string, entries []state.Logged) *stateLog {
 			calls[call.id] = call
 		}
 	}
-	m := state.NewMap(0)
-	for _, logged := range entries {
-		before := maps.Clone(m.Fields)
+	replay.Each(log, func(logged replay.Entry, before, after map[string]state.Shown) {
+		if logged.Changes == nil {
+			return
+		}
 		c.checkEnds(channel, logged, before)
-		m.Apply(logged.ID, logged.Entry)
 		if call, found := calls[logged.ID]; found {
 			live := &state.Map{Fields: maps.Clone(before)}
-			live.Apply(logged.ID, &state.Entry{Cleared: logged.Entry.Cleared, Gone: logged.Entry.Gone})
-			c.checkAccepted(call, live.Fields, m.Fields)
+			live.Apply(logged.ID, &state.Entry{Cleared: logged.Changes.Cleared, Gone: logged.Changes.Gone})
+			c.checkAccepted(call, live.Fields, after)
 			c.checkClaims(l, call, live.Fields)
 		}
-		for _, fault := range overLimits(m.Fields, countSeats(before)) {
+		for _, fault := range overLimits(after, countSeats(before)) {
 			c.counts.Oversold++
 			c.found.add("oversold", "%s at id %d: %s", channel, logged.ID, fault)
 		}
-		l.apply(logged, before, m.Fields)
-	}
+		l.apply(logged, before, after)
+	})
 	return l
 }
 
 // checkEnds checks the fields that ended with an entry.
-func (c *stateCheck) checkEnds(channel string, logged state.Logged, before map[string]state.Shown) {
-	at := timeOfID(logged.ID)
-	for field, reason := range logged.Entry.Gone {
+func (c *stateCheck) checkEnds(channel string, logged replay.Entry, before map[string]state.Shown) {
+	at := replay.Time(logged.ID)
+	for field, reason := range logged.Changes.Gone {
 		until := time.UnixMilli(before[field].Until)
 		if before[field].Until == 0 || at.Before(until) {
 			c.counts.EndedEarly++

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/internal/replay"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
@@ -15,7 +16,7 @@ import (
 type stateTest struct {
 	*stateJournal
 	now    time.Time
-	log    []state.Logged
+	log    []replay.Entry
 	held   *state.Map // the fields of "a"
 	unseen bool       // "a" does not receive the next changes
 	unkept bool       // the store loses the next changes
@@ -36,9 +37,9 @@ func (s *stateTest) tick(d time.Duration) time.Time {
 
 // entry appends an entry to the log, and the follower receives it.
 func (s *stateTest) entry(e state.Entry) (id int64) {
-	id = (s.tick(time.Second).UnixMilli() - idEpochMS) * idsPerMS
+	id = s.tick(time.Second).Sub(replay.Time(0)).Milliseconds() * 4096
 	if !s.unkept {
-		s.log = append(s.log, state.Logged{ID: id, Entry: &e})
+		s.log = append(s.log, replay.Entry{ID: id, Changes: &e})
 	}
 	if s.unseen {
 		return id

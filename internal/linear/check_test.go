@@ -12,16 +12,15 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"switchboard/internal/replay"
 	"switchboard/internal/state"
 	"switchboard/queue"
 )
 
 // logged is one entry of the log.
 type logged struct {
-	queue.Message
-	prev   int64
-	entry  *state.Entry // nil for a message without fields, or a marker
-	number int64        // of the call that appended it; 0 for a sweep or a marker
+	replay.Entry
+	number int64 // of the call that appended it; 0 for a sweep or a marker
 }
 
 // reader reads the log of a channel.
@@ -32,33 +31,41 @@ type reader interface {
 // readLog returns the complete log.
 func readLog(t *testing.T, q reader) (log []logged) {
 	t.Helper()
-	last := int64(0)
-	for {
+	var entries []replay.Entry
+	for last, more := int64(0), true; more; {
 		page, err := q.ReadChannel(t.Context(), channel, last, 1000)
 		if err != nil || !page.Complete {
 			t.Fatalf("the log after %d: complete=%v: %v", last, page.Complete, err)
 		}
 		for _, m := range page.Messages {
-			l := logged{Message: m, prev: last}
-			data := json.RawMessage(m.Data)
-			if state.IsEntry(m.Data) {
-				if l.entry, err = state.DecodeEntry(m.Data); err != nil {
-					t.Fatal(err)
-				}
-				data = l.entry.Data
+			if entries, err = replay.Append(entries, m.ID, m.Data); err != nil {
+				t.Fatal(err)
 			}
-			if _, _, isMarker := queue.Loss(m.Data); !isMarker && data != nil {
-				if err := json.Unmarshal(data, &l.number); err != nil {
-					t.Fatalf("message %d: %v", m.ID, err)
-				}
-			}
-			log = append(log, l)
 			last = m.ID
 		}
-		if !page.More {
-			return log
-		}
+		more = page.More
 	}
+	for _, e := range entries {
+		l, data := logged{Entry: e}, json.RawMessage(e.Data)
+		if e.Changes != nil {
+			data = e.Changes.Data
+		}
+		if _, _, isMarker := queue.Loss(e.Data); !isMarker && data != nil {
+			if err := json.Unmarshal(data, &l.number); err != nil {
+				t.Fatalf("message %d: %v", e.ID, err)
+			}
+		}
+		log = append(log, l)
+	}
+	return log
+}
+
+// entriesOf returns the entries of a log.
+func entriesOf(log []logged) (entries []replay.Entry) {
+	for _, l := range log {
+		entries = append(entries, l.Entry)
+	}
+	return entries
 }
 
 // withoutPrefix returns the entries of log after those that it has in common with other.
@@ -83,7 +90,7 @@ func (h *history) check(log, lost []logged) string {
 		wrong = checkFold(log, calls)
 	}
 	if wrong == "" && len(lost) > 0 {
-		kept := slices.IndexFunc(log, func(l logged) bool { return l.ID > lost[0].prev })
+		kept := slices.IndexFunc(log, func(l logged) bool { return l.ID > lost[0].Prev })
 		if kept < 0 {
 			kept = len(log)
 		}
@@ -140,8 +147,8 @@ func (h *history) resolve(log, lost []logged) (calls []*call, wrong string) {
 		l := unclaimed[id]
 		c := open[l.number]
 		switch {
-		case l.number == 0 && l.entry != nil:
-			c = &call{kind: unknown, client: -1, entry: l.entry, candidates: candidates}
+		case l.number == 0 && l.Changes != nil:
+			c = &call{kind: unknown, client: -1, entry: l.Changes, candidates: candidates}
 			if h.overBrokers {
 				c.candidates = guesses[l.ID]
 			}
@@ -155,14 +162,14 @@ func (h *history) resolve(log, lost []logged) (calls []*call, wrong string) {
 		calls = append(calls, c)
 	}
 	if len(lost) > 0 {
-		calls = append(calls, &call{kind: loss, client: -1, keep: lost[0].prev, end: never})
+		calls = append(calls, &call{kind: loss, client: -1, keep: lost[0].Prev, end: never})
 	}
 	return append(calls, steps...), ""
 }
 
 // appendedOf returns the answer that a call would have had.
 func appendedOf(l logged, c *call) queue.Appended {
-	a := queue.Appended{ID: l.ID, Prev: l.prev, Data: l.Data}
+	a := queue.Appended{ID: l.ID, Prev: l.Prev, Data: l.Data}
 	if c.kind == update {
 		for _, op := range c.push.Update.Ops {
 			if op.Kind == state.Add {
@@ -170,7 +177,7 @@ func appendedOf(l logged, c *call) queue.Appended {
 					a.Numbers = make(map[string]int64)
 				}
 				var n int64
-				_ = json.Unmarshal(l.entry.Set[op.Field], &n)
+				_ = json.Unmarshal(l.Changes.Set[op.Field], &n)
 				a.Numbers[op.Field] = n
 			}
 		}
@@ -259,29 +266,26 @@ func checkFold(log []logged, calls []*call) string {
 			pages[c.page.ID] = append(pages[c.page.ID], c)
 		}
 	}
-	fold := state.NewMap(0)
-	for _, l := range log {
-		if l.entry != nil {
-			fold.Apply(l.ID, l.entry)
-		}
+	wrong := ""
+	replay.Each(entriesOf(log), func(e replay.Entry, _, after map[string]state.Shown) {
 		seats := 0
-		for name := range fold.Fields {
+		for name := range after {
 			if strings.HasPrefix(name, "seat/") {
 				seats++
 			}
 		}
 		if seats > seatMax {
-			return fmt.Sprintf("the fold of the log at %d has %d seats", l.ID, seats)
+			wrong = fmt.Sprintf("the fold of the log at %d has %d seats", e.ID, seats)
 		}
-		for _, c := range pages[l.ID] {
-			at := &state.Map{Fields: maps.Clone(fold.Fields)}
+		for _, c := range pages[e.ID] {
+			at := &state.Map{Fields: maps.Clone(after)}
 			at.Expire(c.page.Clock)
 			if got, want := pageText(c.page), string(at.Pages(0, state.Filter{State: true, Hidden: true}, 1<<30)[0]); got != want {
-				return fmt.Sprintf("a page at %d has\n%s\nthe fold of the log has\n%s", l.ID, got, want)
+				wrong = fmt.Sprintf("a page at %d has\n%s\nthe fold of the log has\n%s", e.ID, got, want)
 			}
 		}
-	}
-	return ""
+	})
+	return wrong
 }
 
 // pageText returns the fields of a page as JSON.

@@ -8,16 +8,12 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"switchboard/internal/replay"
 	"switchboard/queue"
 )
 
-const (
-	epochMS  = 1577836800000 // see package queue, Ids
-	idsPerMS = 4096
-)
-
 // timeOf returns the store's time at which an id was assigned, in Unix milliseconds.
-func timeOf(id int64) int64 { return epochMS + id/idsPerMS }
+func timeOf(id int64) int64 { return replay.Time(id).UnixMilli() }
 
 // field is one field in the model. It is never modified in place.
 type field struct {

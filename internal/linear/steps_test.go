@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/internal/replay"
 	"switchboard/internal/state"
 	"switchboard/queue"
 )
@@ -86,28 +87,26 @@ func (h *history) openSteps() (calls []*call, steps [][]queue.StateStep) {
 // brokers make no steps. Each field has one owner at most.
 func guessSteps(log []logged) map[int64][][]queue.StateStep {
 	guesses := make(map[int64][][]queue.StateStep)
-	fold := state.NewMap(0)
-	for _, l := range log {
-		if l.entry == nil {
-			continue
+	replay.Each(entriesOf(log), func(e replay.Entry, before, _ map[string]state.Shown) {
+		if e.Changes == nil {
+			return
 		}
 		var ended, back []queue.StateStep
 		step := func(kind queue.StepKind, name string) (steps []queue.StateStep) {
-			for _, owner := range fold.Fields[name].Owners {
+			for _, owner := range before[name].Owners {
 				conn := state.Connection{Client: owner, Generation: unknownGeneration}
 				steps = append(steps, queue.StateStep{Channel: channel, Kind: kind, Conn: conn})
 			}
 			return steps
 		}
-		for name := range l.entry.Away {
+		for name := range e.Changes.Away {
 			ended = append(ended, step(queue.OwnerEnded, name)...)
 		}
-		for _, name := range l.entry.Back {
+		for _, name := range e.Changes.Back {
 			back = append(back, step(queue.OwnerBack, name)...)
 		}
-		guesses[l.ID] = [][]queue.StateStep{ended, back}
-		fold.Apply(l.ID, l.entry)
-	}
+		guesses[e.ID] = [][]queue.StateStep{ended, back}
+	})
 	return guesses
 }
 
@@ -121,7 +120,7 @@ func (c *call) complete(entries, unclaimed map[int64]logged) {
 	if l.number != c.number {
 		return
 	}
-	c.appended.Prev, c.appended.Data = l.prev, l.Data
+	c.appended.Prev, c.appended.Data = l.Prev, l.Data
 	if _, isFirst := unclaimed[l.ID]; !isFirst && c.push.Key != "" {
 		c.appended.Duplicate = true
 	}

@@ -30,10 +30,11 @@ func (b *Broker) Start(ctx context.Context) error {
 		message, field string
 		into           *string
 	}{{"listening", "http", &b.HTTP}, {"listening", "tcp", &b.TCP}, {"joined", "server", &b.ID}} {
-		var err error
-		if *logged.into, err = b.Logged(ctx, logged.message, logged.field); err != nil {
+		value, err := b.Logged(ctx, logged.message, logged.field)
+		if err != nil {
 			return fmt.Errorf("%w\n%s", err, b.Tail(10))
 		}
+		*logged.into = cmp.Or(value, *logged.into) // a listener that is off stays off
 	}
 	return nil
 }

@@ -101,14 +101,17 @@ func (p *Process) Tail(n int) string {
 	return b.String()
 }
 
-// Logged waits for a log line with this message. It returns one field of the last such line.
+// Logged waits for a log line with this message. It returns one field of the last such line,
+// "" if the line lacks it.
 func (p *Process) Logged(ctx context.Context, message, field string) (string, error) {
 	var value string
 	found := false
 	err := p.cond.Await(ctx, func() bool {
 		for _, l := range p.lines {
 			if l.fields["message"] == message {
-				value, found = fmt.Sprint(l.fields[field]), true
+				if value, found = "", true; l.fields[field] != nil {
+					value = fmt.Sprint(l.fields[field])
+				}
 			}
 		}
 		return found || p.ended

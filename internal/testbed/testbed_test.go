@@ -26,6 +26,9 @@ func TestProcess(t *testing.T) {
 	if n, err := p.Logged(t.Context(), "begin", "n"); err != nil || n != "1" {
 		t.Errorf("%s, %v", n, err)
 	}
+	if none, err := p.Logged(t.Context(), "begin", "m"); err != nil || none != "" {
+		t.Errorf("a field that was not logged is %q, %v", none, err)
+	}
 	if err := p.End(t.Context(), syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
