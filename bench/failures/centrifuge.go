@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"switchboard/bench/progress"
-	"switchboard/bench/swarm"
 	"switchboard/bench/system"
 )
 
@@ -86,17 +85,10 @@ func connectCentrifuge(ctx context.Context, addr string, i int) (net.Conn, error
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if _, err := conn.Write(swarm.Upgrade(addr, "/connection/websocket")); err != nil {
+	if err := upgrade(conn, addr, "/connection/websocket"); err != nil {
 		return conn, err
 	}
-	if err := readUntil(conn, "\r\n\r\n", 1); err != nil {
-		return conn, err
-	}
-	frame, err := swarm.TextFrame(fmt.Appendf(nil, `{"id":1,"connect":{}}`+"\n"+`{"id":2,"subscribe":{"channel":%q}}`, channelName(i)))
-	if err != nil {
-		return conn, err
-	}
-	if _, err := conn.Write(frame); err != nil {
+	if err := sendText(conn, fmt.Appendf(nil, `{"id":1,"connect":{}}`+"\n"+`{"id":2,"subscribe":{"channel":%q}}`, channelName(i))); err != nil {
 		return conn, err
 	}
 	return conn, readUntil(conn, `"subscribe"`, 1)
@@ -104,20 +96,13 @@ func connectCentrifuge(ctx context.Context, addr string, i int) (net.Conn, error
 
 // answerPings reads until the connection ends. It answers the pings of centrifuge, which are {}.
 func answerPings(conn net.Conn) {
-	pong, err := swarm.TextFrame([]byte("{}"))
-	if err != nil {
-		return
-	}
 	buf := make([]byte, 512)
 	for {
 		n, err := conn.Read(buf)
+		if err == nil && bytes.Contains(buf[:n], []byte("\x81\x02{}")) {
+			err = sendText(conn, []byte("{}"))
+		}
 		if err != nil {
-			return
-		}
-		if !bytes.Contains(buf[:n], []byte("\x81\x02{}")) {
-			continue
-		}
-		if _, err := conn.Write(pong); err != nil {
 			return
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"switchboard/bench/swarm"
+
 	"golang.org/x/sync/errgroup"
 )
 
@@ -96,6 +98,23 @@ func connect(ctx context.Context, addr string, i, n int, watching bool) (net.Con
 		return conn, fmt.Errorf("client %d: %w", i, err)
 	}
 	return conn, nil
+}
+
+// upgrade opens a WebSocket on a connection.
+func upgrade(conn net.Conn, addr, path string) error {
+	if _, err := conn.Write(swarm.Upgrade(addr, path)); err != nil {
+		return err
+	}
+	return readUntil(conn, "\r\n\r\n", 1)
+}
+
+// sendText sends a text message over a WebSocket.
+func sendText(conn net.Conn, text []byte) error {
+	frame, err := swarm.TextFrame(text)
+	if err == nil {
+		_, err = conn.Write(frame)
+	}
+	return err
 }
 
 // readUntil reads until a text has arrived as many times as given.

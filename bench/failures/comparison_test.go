@@ -79,7 +79,7 @@ func TestComparison(t *testing.T) {
 func TestMerge(t *testing.T) {
 	var list []result
 	for i, n := range []int{4000, 1000, 4000} {
-		list = merge(list, result{Clients: n, Kill: int64(i)}, result.compare)
+		list = merge(list, []result{{Clients: n, Kill: int64(i)}})
 	}
 	if len(list) != 2 || list[0].Clients != 1000 || list[1].Kill != 2 {
 		t.Errorf("got %+v", list)

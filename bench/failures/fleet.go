@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"switchboard/bench/swarm"
 	"switchboard/broker"
 	"switchboard/internal/await"
 	"switchboard/internal/redispipe"
@@ -182,19 +181,12 @@ func (f *fleet) connectOne(ctx context.Context, addr string, k int) (net.Conn, e
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if _, err := conn.Write(swarm.Upgrade(addr, "/ws")); err != nil {
-		return conn, err
-	}
-	if err := readUntil(conn, "\r\n\r\n", 1); err != nil {
+	if err := upgrade(conn, addr, "/ws"); err != nil {
 		return conn, err
 	}
 	lines, answers := requests(k, 0, false)
 	for line := range bytes.Lines([]byte(lines)) {
-		frame, err := swarm.TextFrame(bytes.TrimSpace(line))
-		if err != nil {
-			return conn, err
-		}
-		if _, err := conn.Write(frame); err != nil {
+		if err := sendText(conn, bytes.TrimSpace(line)); err != nil {
 			return conn, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,57 +50,38 @@ type report struct {
 	Centrifuge []result         `json:"centrifuge,omitempty"`
 }
 
-// compareBool orders false before true.
-func compareBool(x, y bool) int {
-	switch {
-	case x == y:
-		return 0
-	case y:
-		return -1
+// The keys order the results of a kind, and those of the same case have the same one.
+
+func (r result) key() string { return fmt.Sprintf("%t %9d", r.Watching, r.Clients) }
+
+func (r failoverResult) key() string { return fmt.Sprintf("%9d %s", r.Clients, r.Store) }
+
+func (r hintsResult) key() string { return fmt.Sprintf("%9d", r.Clients) }
+
+func (r idleResult) key() string { return fmt.Sprintf("%t %t %9d", r.System == "", r.Kit, r.Brokers) }
+
+// merge returns the results of two lists in order. Those of the second are in place of those of the
+// same cases.
+func merge[T interface{ key() string }](list, more []T) []T {
+	byKey := map[string]T{}
+	for _, one := range slices.Concat(list, more) {
+		byKey[one.key()] = one
 	}
-	return 1
-}
-
-func (r result) compare(s result) int {
-	return cmp.Or(compareBool(r.Watching, s.Watching), cmp.Compare(r.Clients, s.Clients))
-}
-
-func (r failoverResult) compare(s failoverResult) int {
-	return cmp.Or(cmp.Compare(r.Clients, s.Clients), cmp.Compare(r.Store, s.Store))
-}
-
-func (r hintsResult) compare(s hintsResult) int { return cmp.Compare(r.Clients, s.Clients) }
-
-func (r idleResult) compare(s idleResult) int {
-	return cmp.Or(cmp.Compare(s.System, r.System), compareBool(r.Kit, s.Kit), cmp.Compare(r.Brokers, s.Brokers))
-}
-
-// merge adds a result to a sorted list, in place of that of the same case.
-func merge[T any](list []T, one T, compare func(x, y T) int) []T {
-	i, found := slices.BinarySearchFunc(list, one, compare)
-	if found {
-		list[i] = one
-		return list
+	var merged []T
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		merged = append(merged, byKey[key])
 	}
-	return slices.Insert(list, i, one)
-}
-
-// mergeAll merges all results of a list.
-func mergeAll[T any](list, more []T, compare func(x, y T) int) []T {
-	for _, one := range more {
-		list = merge(list, one, compare)
-	}
-	return list
+	return merged
 }
 
 // with returns the report with the results of a later run.
 func (r report) with(later report) report {
 	r.Date = later.Date
-	r.Results = mergeAll(r.Results, later.Results, result.compare)
-	r.Failovers = mergeAll(r.Failovers, later.Failovers, failoverResult.compare)
-	r.Hints = mergeAll(r.Hints, later.Hints, hintsResult.compare)
-	r.Idle = mergeAll(r.Idle, later.Idle, idleResult.compare)
-	r.Centrifuge = mergeAll(r.Centrifuge, later.Centrifuge, result.compare)
+	r.Results = merge(r.Results, later.Results)
+	r.Failovers = merge(r.Failovers, later.Failovers)
+	r.Hints = merge(r.Hints, later.Hints)
+	r.Idle = merge(r.Idle, later.Idle)
+	r.Centrifuge = merge(r.Centrifuge, later.Centrifuge)
 	r.Restarts = cmp.Or(later.Restarts, r.Restarts)
 	if len(later.Pushes) > 0 {
 		r.Pushes = later.Pushes
@@ -116,11 +98,6 @@ func readReport(dir string) (r report, err error) {
 	if err == nil {
 		err = json.Unmarshal(data, &r)
 	}
-	slices.SortFunc(r.Results, result.compare)
-	slices.SortFunc(r.Failovers, failoverResult.compare)
-	slices.SortFunc(r.Hints, hintsResult.compare)
-	slices.SortFunc(r.Idle, idleResult.compare)
-	slices.SortFunc(r.Centrifuge, result.compare)
 	return r, err
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/bench/report"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -95,7 +97,7 @@ func watchMemory(ctx context.Context, cancel context.CancelCauseFunc, available 
 func kernelLimits() string {
 	var files unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files) // 0 means unknown
-	text := fmt.Sprintf("%s descriptors a process", thousands(int64(min(files.Cur, 1<<40))))
+	text := fmt.Sprintf("%s descriptors a process", report.Thousands(int64(min(files.Cur, 1<<40))))
 	for _, name := range []string{"net.core.somaxconn", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_mem", "kernel.threads-max"} {
 		value, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 		if err != nil {

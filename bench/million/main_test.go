@@ -85,11 +85,3 @@ func TestMemory(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func TestThousands(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1_000: "1,000", 1_000_000: "1,000,000", 12_034_005: "12,034,005"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d is %s", n, got)
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/bench/report"
 	"switchboard/bench/usage"
 )
 
@@ -67,10 +68,10 @@ func printTables(out io.Writer, o options, brokers int, s [3]sample, pushes []ti
 	empty, full := s[0], s[1]
 	n := int64(o.connections)
 	each := func(b int64) string { return fmt.Sprintf("%.2f KB", float64(b)/1000/float64(n)) }
-	fmt.Fprintf(out, "# %s connections on one machine\n\n", thousands(n))
+	fmt.Fprintf(out, "# %s connections on one machine\n\n", report.Thousands(n))
 	fmt.Fprintf(out, "Written by `make bench-million`, %s. [What is measured and how](million/main.go).\n\n", time.Now().UTC().Format(time.DateOnly))
 	fmt.Fprintf(out, "In short: %s connections (%s), %d brokers, one Redis. A push reaches each of them exactly once within %v (median). A connection costs %s of the machine's memory, both ends included.\n\n",
-		thousands(n), o.transport, brokers, median(pushes).Round(time.Millisecond), each(full.machine-empty.machine))
+		report.Thousands(n), o.transport, brokers, median(pushes).Round(time.Millisecond), each(full.machine-empty.machine))
 	fmt.Fprintf(out, "%d cores; one subscriber process for each broker. Kernel limits: %s.\n\n", runtime.NumCPU(), kernelLimits())
 	fmt.Fprint(out, "| memory | total | growth with the connections | per connection |\n|---|---|---|---|\n")
 	for _, row := range []struct {
@@ -119,12 +120,4 @@ func (s sample) since(before sample) sample {
 // median returns the median of the times.
 func median(times []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[len(times)/2]
-}
-
-// thousands formats n with commas.
-func thousands(n int64) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }

@@ -296,3 +296,11 @@ func TestScale(t *testing.T) {
 		}
 	}
 }
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1_000: "1,000", 1_000_000: "1,000,000", 12_034_005: "12,034,005"} {
+		if got := Thousands(n); got != want {
+			t.Errorf("%d is %s", n, got)
+		}
+	}
+}

@@ -26,11 +26,7 @@ func measureInstances(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		var pushes int64
-		spent, err := t.spent(func() (err error) {
-			pushes, err = p.oneAtATime(ctx)
-			return err
-		})
+		spent, pushes, err := t.spentPushing(func() (int64, error) { return p.oneAtATime(ctx) })
 		if err != nil {
 			return err
 		}

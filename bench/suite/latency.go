@@ -36,11 +36,7 @@ func measureLatency(ctx context.Context, t *trial) error {
 		if err := p.pushToEach(ctx, true); err != nil {
 			return err
 		}
-		var pushes int64
-		spent, err := t.spent(func() (err error) {
-			pushes, err = p.openLoop(ctx, t.rate, warmUp+t.size.time)
-			return err
-		})
+		spent, pushes, err := t.spentPushing(func() (int64, error) { return p.openLoop(ctx, t.rate, warmUp+t.size.time) })
 		if err != nil {
 			return err
 		}

@@ -27,11 +27,7 @@ func measureLoad(ctx context.Context, t *trial) error {
 		t.record("stack_bytes_per_conn", (stacks-emptyStacks)/float64(t.size.connections))
 	}
 	return t.withPublishers(func(p *publishers) error {
-		var pushes int64
-		spent, err := t.spent(func() (err error) {
-			pushes, err = p.oneAtATime(ctx)
-			return err
-		})
+		spent, pushes, err := t.spentPushing(func() (int64, error) { return p.oneAtATime(ctx) })
 		if err == nil {
 			t.recordLoad(spent, pushes)
 		}

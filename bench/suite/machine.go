@@ -9,17 +9,14 @@ import (
 
 	"switchboard/bench/report"
 	"switchboard/bench/usage"
+	"switchboard/internal/testbed"
 )
 
 // describeRun records the versions and the machine. Unknown values stay empty.
 func describeRun(r *report.Run) {
 	r.Go = runtime.Version()
-	r.Commit = usage.Output("git", "rev-parse", "--short=12", "HEAD")
-	if usage.Output("git", "status", "--porcelain", "--untracked-files=no") != "" {
-		r.Commit += ", with changes"
-	}
-	r.Redis = usage.RedisVersion()
-	r.Machine = fmt.Sprintf("%d × %s, %s, Linux %s", runtime.NumCPU(), usage.Processor(), memory(), kernel())
+	r.Commit, r.Redis = testbed.Commit(), testbed.RedisVersion()
+	r.Machine = fmt.Sprintf("%d × %s, %s, Linux %s", runtime.NumCPU(), usage.Processor(), testbed.Memory(), kernel())
 }
 
 // processorTime is the time of the machine's processors since its start, in seconds.
@@ -50,14 +47,6 @@ func (p processorTime) stealSince(before processorTime) float64 {
 		return 0
 	}
 	return 100 * (p.steal - before.steal) / (p.all - before.all)
-}
-
-func memory() string {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return "memory unknown"
-	}
-	return fmt.Sprintf("%.0f GiB", float64(info.Totalram)*float64(info.Unit)/(1<<30))
 }
 
 func kernel() string {

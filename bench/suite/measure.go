@@ -107,11 +107,7 @@ func (t *trial) measureClosedLoop(ctx context.Context, record func(spent counter
 		if err := p.pushToEach(ctx, true); err != nil {
 			return err
 		}
-		var pushes int64
-		spent, err := t.spent(func() (err error) {
-			pushes, err = p.closedLoop(ctx, t.size.time)
-			return err
-		})
+		spent, pushes, err := t.spentPushing(func() (int64, error) { return p.closedLoop(ctx, t.size.time) })
 		if err == nil {
 			record(spent, pushes)
 		}

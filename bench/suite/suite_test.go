@@ -251,8 +251,6 @@ func (p *faultyPublisher) Publish(ctx context.Context, channel string, data []by
 // unavailableSystem is a system that is not installed.
 type unavailableSystem struct{ starts int }
 
-func (u *unavailableSystem) Name() string { return "unavailable" }
-
 func (u *unavailableSystem) Start(context.Context, system.Setup) (system.Running, error) {
 	u.starts++
 	return nil, fmt.Errorf("no such program")

@@ -218,6 +218,15 @@ func (t *trial) spent(do func() error) (counters, error) {
 	return now.since(before), err
 }
 
+// spentPushing is spent for a function that returns the number of its pushes.
+func (t *trial) spentPushing(do func() (int64, error)) (spent counters, pushes int64, err error) {
+	spent, err = t.spent(func() (err error) {
+		pushes, err = do()
+		return err
+	})
+	return spent, pushes, err
+}
+
 // since returns the difference between two readings.
 func (s counters) since(before counters) counters {
 	s.server, s.redis, s.received = s.server-before.server, s.redis-before.redis, s.received-before.received

@@ -28,9 +28,6 @@ type Centrifuge struct {
 	Log          io.Writer // receives a line before building. Zero means standard error
 }
 
-// Name implements [System].
-func (*Centrifuge) Name() string { return "centrifuge" }
-
 // Version returns the version of the library.
 func (*Centrifuge) Version() string { return centrifugeVersion }
 
@@ -88,7 +85,7 @@ func (c *Centrifuge) Start(ctx context.Context, s Setup) (Running, error) {
 	case c.Map:
 		maps = "persistent"
 	}
-	p, err := startPeer(ctx, c.Name(), addr, exec.Command(binary, "--addr", addr, "--redis", redis, "--map", maps, "--nodes", fmt.Sprint(max(1, c.Nodes))))
+	p, err := startPeer(ctx, "centrifuge", addr, exec.Command(binary, "--addr", addr, "--redis", redis, "--map", maps, "--nodes", fmt.Sprint(max(1, c.Nodes))))
 	if err != nil {
 		return nil, err
 	}

@@ -22,9 +22,6 @@ type Colyseus struct {
 	Log     io.Writer // receives a line before installing. Zero means standard error
 }
 
-// Name implements [System].
-func (*Colyseus) Name() string { return "colyseus" }
-
 // Version returns the versions of the packages.
 func (*Colyseus) Version() string { return colyseusVersion }
 

@@ -11,9 +11,6 @@ type External struct {
 	PID       int
 }
 
-// Name implements [System].
-func (*External) Name() string { return "switchboard" }
-
 // Start waits until the broker is ready.
 func (e *External) Start(ctx context.Context, s Setup) (Running, error) {
 	in := &instance{http: e.HTTP, tcp: e.TCP, pprof: e.Pprof, pid: e.PID}

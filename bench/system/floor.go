@@ -19,9 +19,6 @@ type Floor struct {
 	Channel string // name of the only channel
 }
 
-// Name implements [System].
-func (f *Floor) Name() string { return "floor" }
-
 // Start starts the process, which then waits for s.Clients connections.
 func (f *Floor) Start(_ context.Context, s Setup) (Running, error) {
 	r := &floor{connections: s.Clients}

@@ -40,9 +40,6 @@ set_tcp_nodelay true
 %s
 `
 
-// Name implements [System].
-func (m *Mosquitto) Name() string { return "mosquitto" }
-
 // Version returns the version of the package.
 func (*Mosquitto) Version() string { return debianVersion("mosquitto") }
 
@@ -85,7 +82,7 @@ func (m *Mosquitto) Start(ctx context.Context, s Setup) (Running, error) {
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	p, err := startPeer(ctx, m.Name(), addr, exec.Command(binary, "-c", config))
+	p, err := startPeer(ctx, "mosquitto", addr, exec.Command(binary, "-c", config))
 	if err != nil {
 		return nil, err
 	}

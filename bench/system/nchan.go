@@ -57,9 +57,6 @@ http {
 }
 `
 
-// Name implements [System].
-func (*Nchan) Name() string { return "nchan" }
-
 // Version returns the versions of the packages.
 func (*Nchan) Version() string {
 	return fmt.Sprintf("%s, nginx %s", debianVersion("libnginx-mod-nchan"), debianVersion("nginx"))
@@ -99,7 +96,7 @@ func (n *Nchan) Start(ctx context.Context, s Setup) (Running, error) {
 	if err := os.WriteFile(config, fmt.Appendf(nil, nchanConfig, user, s.Dir, addr, kept), 0o644); err != nil {
 		return nil, err
 	}
-	p, err := startPeer(ctx, n.Name(), addr, exec.Command(nginx, "-p", s.Dir, "-c", config))
+	p, err := startPeer(ctx, "nchan", addr, exec.Command(nginx, "-p", s.Dir, "-c", config))
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,6 @@ type SocketIO struct {
 	Log io.Writer // receives a line before installing. Zero means standard error
 }
 
-// Name implements [System].
-func (*SocketIO) Name() string { return "socket.io" }
-
 // Version returns the versions of the packages.
 func (*SocketIO) Version() string { return socketIOVersion }
 

@@ -14,9 +14,6 @@ import (
 // trips. There is no id, no message and no subscriber.
 type RedisFloor struct{}
 
-// Name implements [System].
-func (*RedisFloor) Name() string { return "floor redis" }
-
 // Notes describes the configuration.
 func (*RedisFloor) Notes() string {
 	return "Redis alone: a script with HSET and ZADD in shared round trips; a page is one HGETALL; no ids, no messages, no subscribers"

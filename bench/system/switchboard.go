@@ -50,9 +50,6 @@ func BuildBroker(ctx context.Context, dir string) (program string, err error) {
 	return program, testbed.Build(ctx, "-o", program, "switchboard/cmd/broker")
 }
 
-// Name implements [System].
-func (b *Switchboard) Name() string { return "switchboard" }
-
 // Start starts s.Instances brokers.
 func (b *Switchboard) Start(ctx context.Context, s Setup) (Running, error) {
 	r := &switchboard{Switchboard: b, transport: s.Transport, cursors: s.Cursors}

@@ -8,8 +8,6 @@ import (
 
 // System is one kind of server.
 type System interface {
-	// Name returns the name in tables: "switchboard", "nchan", "floor".
-	Name() string
 	// Start starts the system on free ports of 127.0.0.1. An error means that it cannot run on this
 	// machine, and contains the reason.
 	Start(ctx context.Context, s Setup) (Running, error)

@@ -1,9 +1,7 @@
 package usage
 
 import (
-	"os/exec"
 	"runtime"
-	"strings"
 
 	"github.com/prometheus/procfs"
 )
@@ -16,23 +14,4 @@ func Processor() string {
 		}
 	}
 	return runtime.GOARCH
-}
-
-// RedisVersion returns the version of redis-server, "" if it is unknown.
-func RedisVersion() string {
-	for _, word := range strings.Fields(Output("redis-server", "--version")) {
-		if version, found := strings.CutPrefix(word, "v="); found {
-			return version
-		}
-	}
-	return ""
-}
-
-// Output returns the output of a command, "" if it fails.
-func Output(name string, args ...string) string {
-	out, err := exec.Command(name, args...).Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
 }

@@ -1,18 +1,18 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"switchboard/internal/testbed"
 )
 
 // ledgerFiles are the files that a run writes. The zero value means none.
@@ -42,10 +42,10 @@ type ledger struct {
 	Kills *killReport `json:"presence_after_kill,omitempty"`
 }
 
-func newLedger(ctx context.Context, r runner) *ledger {
+func newLedger(r runner) *ledger {
 	return &ledger{
-		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(ctx), Machine: machine(), Go: runtime.Version(),
-		Redis: redisVersion(ctx), Seed: r.seed, Beat: r.times.Beat.String(),
+		Date: time.Now().UTC().Format(time.DateOnly), Commit: testbed.Commit(published.page, published.record), Machine: machine(), Go: runtime.Version(),
+		Redis: testbed.RedisVersion(), Seed: r.seed, Beat: r.times.Beat.String(),
 		Lease: r.times.lease().String(), Janitor: r.times.janitorInterval().String(),
 		Load: fmt.Sprintf("%d clients, three devices of a user, a fifth over Server-Sent Events and a fifth with client/js, in one Node process; %d channels with %g pushes a second each; %d users and %d single clients with %g each, and one stream to all clients with %g; every eighth message has %d KiB; %d of the channels with a state that half of their clients follow, and that %d clients with %g updates a second each and a backend with %g change",
 			r.scale.Clients, r.scale.Rooms, r.scale.RoomRate, r.scale.UserStreams, r.scale.ClientStreams,
@@ -53,44 +53,9 @@ func newLedger(ctx context.Context, r runner) *ledger {
 	}
 }
 
-// firstOutputLine runs a program and returns the first line of its output, or "unknown".
-func firstOutputLine(ctx context.Context, name string, args ...string) string {
-	out, err := exec.CommandContext(ctx, name, args...).Output()
-	if err != nil {
-		return "unknown"
-	}
-	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return first
-}
-
-// redisVersion returns the version number without the build.
-func redisVersion(ctx context.Context) string {
-	for field := range strings.FieldsSeq(firstOutputLine(ctx, "redis-server", "--version")) {
-		if version, ok := strings.CutPrefix(field, "v="); ok {
-			return version
-		}
-	}
-	return "unknown"
-}
-
-func commit(ctx context.Context) string {
-	id := firstOutputLine(ctx, "git", "rev-parse", "--short=12", "HEAD")
-	if changed := firstOutputLine(ctx, "git", "status", "--porcelain", "--", ":!"+published.page, ":!"+published.record); changed != "" {
-		id += " and changes"
-	}
-	return id
-}
-
 // machine describes the machine: cores, memory, platform.
 func machine() string {
-	memory := "unknown memory"
-	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
-		var kib int
-		if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &kib); err == nil {
-			memory = fmt.Sprintf("%d GiB", (kib+1<<19)>>20)
-		}
-	}
-	return fmt.Sprintf("%d cores, %s, %s/%s", runtime.NumCPU(), memory, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%d cores, %s, %s/%s", runtime.NumCPU(), testbed.Memory(), runtime.GOOS, runtime.GOARCH)
 }
 
 // column is a column of a table and its explanation.

@@ -53,7 +53,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if r.programs, err = build(ctx, dir, chosen); err != nil {
 		return err
 	}
-	l := newLedger(ctx, r)
+	l := newLedger(r)
 	began := time.Now()
 	for _, sc := range chosen {
 		if ctx.Err() != nil {

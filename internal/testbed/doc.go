@@ -3,5 +3,5 @@
 // redistest starts Redis.
 //
 // Files in reading order: build.go, process.go, program.go, broker.go, api.go, client.go, link.go,
-// testing.go.
+// machine.go, testing.go.
 package testbed
