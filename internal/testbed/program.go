@@ -1,13 +1,11 @@
 package testbed
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // A Program is a program of this repository that can run several times, one after another. Its
@@ -48,14 +46,6 @@ func (p *Program) Kill() {
 	if p.Process != nil {
 		p.Process.Kill()
 	}
-}
-
-// Restart ends the program by SIGTERM and starts it again.
-func (p *Program) Restart(ctx context.Context) error {
-	if err := p.End(ctx, syscall.SIGTERM); err != nil {
-		return err
-	}
-	return p.Start()
 }
 
 // Log returns the logs of all runs.
