@@ -14,9 +14,12 @@
 //     if the process ends, see [Rounds] and [Cards].
 //   - A failover may lose cards and due lists. A janitor finds such documents by their channels,
 //     see [Restore].
-//   - A check reads documents by their channels, and then the cards without one, see [EachBatch]
+//   - A [Check] reads documents by their channels, and then the cards without one, see [EachBatch]
 //     and [EachUnknown].
 //   - A list has pages with a cursor, see [ReadPage] and [PageLimit].
+//
+// All of this is in [Documents] for accounts, avatars and scenes, whose cards show one field. The
+// cards of the others depend on more, and on the time, so that they use the parts.
 //
 // documents_test.go has the rules that hold for all of them.
 //

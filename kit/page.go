@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"slices"
 
 	"switchboard/broker/api"
 	"switchboard/internal/meter"
@@ -33,6 +34,12 @@ func LimitOr(limit *int, fallback int, backend bool) error {
 		*limit = fallback
 	}
 	return nil
+}
+
+// Paged is the part of a request that selects a page of a list.
+type Paged struct {
+	Cursor string `json:"cursor" query:"cursor"` // of the page before, or ""
+	Limit  int    `json:"limit" query:"limit" range:"page"`
 }
 
 const (
@@ -79,17 +86,24 @@ func nextBatch(m *meter.Meter, bound, first, left, done int) int {
 	return min(left, max(1, (bound-used)*done/max(1, used)))
 }
 
-// ReadPage reads a page of a list, and the documents of its cards. read returns one document for
-// each card. A page ends after ClientBytes, or BackendBytes for a backend. next is the cursor of
-// the next page, or "".
-func ReadPage[T any](ctx context.Context, i index.Index, q index.Query, read func(context.Context, []index.Card) ([]T, error)) (list []T, next string, err error) {
+// ReadPage reads a page of a list, and the documents of its cards, for the backend or for a client,
+// see [PageLimit]. read returns one document for each card; those that keep refuses are left out. A
+// page ends after ClientBytes, or BackendBytes for a call of a backend. next is the cursor of the
+// next page, or "".
+func ReadPage[T any](
+	ctx context.Context, i index.Index, q index.Query, backend bool, read func(context.Context, []index.Card) ([]T, error), keep func(T) bool,
+) (list []T, next string, err error) {
+	if err := PageLimit(&q.Limit, backend); err != nil {
+		return nil, "", err
+	}
 	m, bound, first := meter.Of(ctx), ClientBytes, firstBatch
 	if m == nil {
 		m, bound, first = new(meter.Meter), BackendBytes, firstOfBackend
 		ctx = meter.With(ctx, m)
 	}
-	for limit := q.Limit; ; {
-		if q.Limit = nextBatch(m, bound, first, limit-len(list), len(list)); q.Limit == 0 {
+	list = []T{}
+	for limit, done := q.Limit, 0; ; {
+		if q.Limit = nextBatch(m, bound, first, limit-done, done); q.Limit == 0 {
 			return list, q.Cursor, nil
 		}
 		p, err := i.List(ctx, q)
@@ -100,7 +114,8 @@ func ReadPage[T any](ctx context.Context, i index.Index, q index.Query, read fun
 		if err != nil {
 			return nil, "", err
 		}
-		list = append(list, documents...)
+		done += len(documents)
+		list = append(list, slices.DeleteFunc(documents, func(one T) bool { return !keep(one) })...)
 		if q.Cursor = p.Next; q.Cursor == "" {
 			return list, "", nil
 		}

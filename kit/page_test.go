@@ -34,7 +34,7 @@ func TestPagesOfClientsAreBounded(t *testing.T) {
 			for q := (index.Query{List: "all", Limit: 60}); ; {
 				m := new(meter.Meter)
 				ctx := meter.With(t.Context(), m)
-				page, next, err := kit.ReadPage(ctx, ix, q, read)
+				page, next, err := kit.ReadPage(ctx, ix, q, true, read, func(string) bool { return true })
 				if err != nil || len(page) == 0 {
 					t.Fatalf("%d documents, %v", len(page), err)
 				}
@@ -54,7 +54,7 @@ func TestPagesOfClientsAreBounded(t *testing.T) {
 			}
 			seen = nil
 			for q := (index.Query{List: "all", Limit: 60}); ; {
-				page, next, err := kit.ReadPage(t.Context(), ix, q, read)
+				page, next, err := kit.ReadPage(t.Context(), ix, q, true, read, func(string) bool { return true })
 				if err != nil || len(page) == 0 || (len(page)-25)*size > kit.BackendBytes || size <= 1<<10 && len(page) < 40 {
 					t.Fatalf("a backend gets %d documents, %v", len(page), err)
 				}

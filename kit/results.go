@@ -21,13 +21,13 @@ func NewResults(name, help string) Results {
 	}, []string{"operation", "result"})}
 }
 
-// Count counts an operation. One that is stored but not replicated is ok. An error without a code
-// is unavailable.
-func (r Results) Count(operation string, err error) {
+// Count counts an operation, which defers the call, by its error. One that is stored but not
+// replicated is ok. An error without a code is unavailable.
+func (r Results) Count(operation string, err *error) {
 	result := "ok"
-	if e, ok := errors.AsType[*wire.Error](err); ok {
+	if e, ok := errors.AsType[*wire.Error](*err); ok {
 		result = string(e.Code)
-	} else if err != nil && !errors.Is(err, queue.ErrNotReplicated) {
+	} else if *err != nil && !errors.Is(*err, queue.ErrNotReplicated) {
 		result = string(wire.Unavailable)
 	}
 	r.WithLabelValues(operation, result).Inc()

@@ -14,10 +14,11 @@ import (
 // TestResults counts an operation with each kind of error.
 func TestResults(t *testing.T) {
 	r := NewResults("operations_total", "Operations")
-	r.Count("put", nil)
-	r.Count("put", fmt.Errorf("put: %w", queue.ErrNotReplicated))
-	r.Count("put", &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "taken"), Data: 1})
-	r.Count("put", errors.New("the store does not answer"))
+	count := func(err error) { r.Count("put", &err) }
+	count(nil)
+	count(fmt.Errorf("put: %w", queue.ErrNotReplicated))
+	count(&wire.DetailedError{Err: wire.Errorf(wire.Conflict, "taken"), Data: 1})
+	count(errors.New("the store does not answer"))
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(r)
 	families, err := registry.Gather()

@@ -112,6 +112,9 @@ type DetailedError struct {
 	Data any
 }
 
+// With returns the error with data.
+func (e *Error) With(data any) error { return &DetailedError{Err: e, Data: data} }
+
 func (e *DetailedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.

@@ -1,13 +1,8 @@
 package account
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
 
-	"switchboard/internal/state"
 	"switchboard/janitor/task"
 	"switchboard/kit"
 	"switchboard/queue"
@@ -17,28 +12,20 @@ import (
 // difference lasts for a moment while an account is changed. If the process that changes it stops,
 // a broker corrects it within a minute.
 func Check(o kit.CheckOptions) task.Check {
-	return task.Check{Name: "accounts", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
-		c := checker{CheckOptions: o, reported: map[task.Finding]bool{}}
+	return kit.Check("accounts", func(ctx context.Context, f *kit.Findings) error {
+		c := checker{o, f}
 		known, err := kit.EachBatch(ctx, o.States, map[string]kit.Visit{accountPrefix: c.checkAccounts, namePrefix: c.checkNames})
-		if err == nil {
-			err = kit.EachUnknown(ctx, o.Index, allAccounts, accountPrefix, known, c.checkLost)
+		if err != nil {
+			return err
 		}
-		return c.found, err
-	}}
+		return kit.EachUnknown(ctx, o.Index, allAccounts, accountPrefix, known, c.checkLost)
+	})
 }
 
-// checker is one look of a check.
+// checker is one look of a check. An account is read with its record, and with its name.
 type checker struct {
 	kit.CheckOptions
-	found    []task.Finding
-	reported map[task.Finding]bool
-}
-
-func (c *checker) report(channel, remedy, format string, args ...any) {
-	f := task.Finding{Subject: channel, Problem: fmt.Sprintf(format, args...), Remedy: remedy}
-	if !c.reported[f] { // an account is read with its record, and with its name
-		c.reported[f], c.found = true, append(c.found, f)
-	}
+	*kit.Findings
 }
 
 // checkAccounts compares accounts with their names and cards.
@@ -49,7 +36,7 @@ func (c *checker) checkAccounts(ctx context.Context, ids []string) error {
 	}
 	var digests []string
 	for _, a := range accounts {
-		digests = append(digests, named(a.record.value.Name).digest) // "" for guests, which nothing has
+		digests = append(digests, named(a.record.Value.Name).digest) // "" for guests, which nothing has
 	}
 	holders, err := c.readHolders(ctx, digests)
 	if err != nil {
@@ -60,18 +47,18 @@ func (c *checker) checkAccounts(ctx context.Context, ids []string) error {
 		return err
 	}
 	for i, a := range accounts {
-		if !a.exists() {
+		if !a.Exists() {
 			continue
 		}
 		if digests[i] != "" && holders[i] != a.id {
-			c.report(accountPrefix+a.id, "give the account another name, and its name again, by the API",
+			c.Add(accountPrefix+a.id, "give the account another name, and its name again, by the API",
 				"its record has a name whose %s names %s", namePrefix+digests[i], orNone(holders[i]))
 		}
-		want, have := card(a.id, a.record.id, &a.record.value), cards[i]
+		want, have := card(a.id, a.record.ID, &a.record.Value), cards[i]
 		delete(have.Lists, endList)
-		if have.Version != want.Version || !maps.Equal(have.Lists, want.Lists) || !bytes.Equal(have.Data, want.Data) {
-			c.report(accountPrefix+a.id, "brokers correct it some minutes after a failover; if it stays, any change of the account, such as a login, writes the card again",
-				"its card in the list is not that of the record with the id %d", a.record.id)
+		if !kit.SameCard(have, want) {
+			c.Add(accountPrefix+a.id, "brokers correct it some minutes after a failover; if it stays, any change of the account, such as a login, writes the card again",
+				"its card in the list is not that of the record with the id %d", a.record.ID)
 		}
 	}
 	return nil
@@ -95,9 +82,9 @@ func (c *checker) checkNames(ctx context.Context, digests []string) error {
 		return err
 	}
 	for i, a := range accounts {
-		owns := a.exists() && named(a.record.value.Name).digest == digests[i]
-		if a.id != "" && !owns && (a.claim.id == 0 || a.claim.value != digests[i]) {
-			c.report(namePrefix+digests[i], "none: another account may take the name",
+		owns := a.Exists() && named(a.record.Value.Name).digest == digests[i]
+		if a.id != "" && !owns && (a.claim.ID == 0 || a.claim.Value != digests[i]) {
+			c.Add(namePrefix+digests[i], "none: another account may take the name",
 				"it names %s, whose record has another name", orNone(a.id))
 		}
 	}
@@ -111,8 +98,8 @@ func (c *checker) checkLost(ctx context.Context, ids []string) error {
 		return err
 	}
 	for _, a := range accounts {
-		if !a.exists() {
-			c.report(accountPrefix+a.id, "remove the id from the keys ix_ of the list, or restore the account from a backup",
+		if !a.Exists() {
+			c.Add(accountPrefix+a.id, "remove the id from the keys ix_ of the list, or restore the account from a backup",
 				"it has a card in the list, but no record")
 		}
 	}
@@ -122,49 +109,36 @@ func (c *checker) checkLost(ctx context.Context, ids []string) error {
 // readAccounts reads the records and the claims of accounts. An account without an id, or with a
 // malformed record, does not exist.
 func (c *checker) readAccounts(ctx context.Context, ids []string) ([]*snapshot, error) {
-	accounts := make([]*snapshot, len(ids))
-	pages, err := c.read(ctx, accountPrefix, ids, recordField, claimField)
-	if err != nil {
-		return nil, err
-	}
-	for i, fields := range pages {
-		accounts[i] = &snapshot{id: ids[i]}
-		if f := fields[claimField]; f != nil && accounts[i].claim.read(f) != nil {
-			c.report(accountPrefix+ids[i], "the claim ends by itself", "its field %s is malformed", claimField)
+	read := queue.StateRead{Fields: []string{recordField, claimField}}
+	return kit.ReadEach(ctx, c.States, accountPrefix, ids, read, func(id string, page *queue.StatePage) (*snapshot, error) {
+		a := &snapshot{id: id}
+		for _, f := range page.Fields {
+			switch {
+			case f.Name == claimField && a.claim.Read(f.Field) != nil:
+				c.Add(accountPrefix+id, "the claim ends by itself", "its field %s is malformed", claimField)
+			case f.Name == recordField && a.record.Read(f.Field) != nil:
+				c.Add(accountPrefix+id, "restore the account from a backup", "its field %s is malformed", recordField)
+				a.record.ID = 0
+			}
 		}
-		if f := fields[recordField]; f != nil && accounts[i].record.read(f) != nil {
-			c.report(accountPrefix+ids[i], "restore the account from a backup", "its field %s is malformed", recordField)
-			accounts[i].record.id = 0
-		}
-		if err := kit.CheckFormat(accounts[i].record.value.Version, formatVersion); err != nil {
-			return nil, fmt.Errorf("account %s: %w", ids[i], err)
-		}
-	}
-	return accounts, nil
+		return a, kit.CheckFormat(a.record.Value.Version, formatVersion)
+	})
 }
 
 // readHolders reads the accounts that names name, "" for none.
 func (c *checker) readHolders(ctx context.Context, digests []string) ([]string, error) {
-	holders := make([]string, len(digests))
-	pages, err := c.read(ctx, namePrefix, digests, idField)
-	if err != nil {
-		return nil, err
-	}
-	for i, fields := range pages {
-		if f := fields[idField]; f != nil && json.Unmarshal(f.Value, &holders[i]) != nil {
-			c.report(namePrefix+digests[i], "remove the field", "its field %s is malformed", idField)
+	read := queue.StateRead{Fields: []string{idField}}
+	return kit.ReadEach(ctx, c.States, namePrefix, digests, read, func(digest string, page *queue.StatePage) (string, error) {
+		var holder kit.Record[string]
+		if len(page.Fields) > 0 && holder.Read(page.Fields[0].Field) != nil {
+			c.Add(namePrefix+digest, "remove the field", "its field %s is malformed", idField)
 		}
-	}
-	return holders, nil
+		return holder.Value, nil
+	})
 }
 
-// read reads fields of channels in one round trip.
-func (c *checker) read(ctx context.Context, prefix string, names []string, fields ...string) ([]map[string]*state.Field, error) {
-	return kit.ReadEach(ctx, c.States, prefix, names, fields, func(_ string, found []queue.NamedField) (map[string]*state.Field, error) {
-		byName := map[string]*state.Field{}
-		for _, f := range found {
-			byName[f.Name] = f.Field
-		}
-		return byName, nil
-	})
+// Restore returns a round of a janitor that makes the brokers compute again the cards of accounts
+// that are not there, or older than the records, see [kit.Restore].
+func Restore(o kit.CheckOptions) task.Round {
+	return kit.Restore(o, kit.Restored{Name: "accounts", Prefix: accountPrefix, Record: recordField})
 }

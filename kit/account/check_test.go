@@ -46,9 +46,9 @@ func TestCheck(t *testing.T) {
 		}
 		channel, amy := accountPrefix+id, named("amy").digest
 		change := func(channel string, op state.Op) {
-			u := newUpdate()
+			u := new(state.Update)
 			u.Ops = append(u.Ops, op)
-			ok[Changed](t)(a.store.Change(t.Context(), channel, u, false))
+			ok[kit.Changed](t)(a.store.Change(t.Context(), channel, u, false))
 		}
 		put := func(c index.Card) {
 			if err := a.index.Put(t.Context(), c); err != nil {

@@ -23,7 +23,7 @@ type counter struct {
 	reads, writes, lists atomic.Int64
 }
 
-func (c *counter) Change(ctx context.Context, channel string, u *state.Update, durable bool) (Changed, error) {
+func (c *counter) Change(ctx context.Context, channel string, u *state.Update, durable bool) (kit.Changed, error) {
 	c.writes.Add(1)
 	return c.Store.Change(ctx, channel, u, durable)
 }
@@ -51,7 +51,7 @@ func (c *counter) cost() string {
 func TestCosts(t *testing.T) {
 	c := &counter{Index: index.NewMemory()}
 	a, _ := start(t, kittest.NewMemory(), func(o *Options) { o.Index = c })
-	c.Store, a.store = a.store, c
+	c.Store, a.store, a.documents.States = a.store, c, c
 	doc, err := os.ReadFile("../../docs/accounts.md")
 	if err != nil {
 		t.Fatal(err)

@@ -38,8 +38,6 @@
 //
 // # Files
 //
-// Files in reading order: sessions.go, extension.go, endpoints.go, tokens.go, self.go, proof.go,
-// login.go, backend.go, check.go, claim.go, grants.go, history.go, edit.go, life.go, list.go,
-// metrics.go, accounts.go, restore.go, rates.go, password.go, record.go, name.go, options.go,
-// store.go, caller.go, turns.go.
+// Files in reading order: sessions.go, endpoints.go, self.go, proof.go, login.go, check.go,
+// grants.go, accounts.go, list.go, edit.go, name.go, password.go, record.go, options.go, caller.go.
 package account

@@ -1,16 +1,20 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"switchboard/broker/namespace"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/queue"
 )
 
 // edit is a change of an account that is being made. It is accepted only if the account has not
@@ -27,45 +31,33 @@ type edit struct {
 
 // begin returns an edit without changes.
 func begin(s *snapshot) *edit {
-	e := &edit{snapshot: s, next: s.record.value, update: newUpdate()}
-	e.expect(recordField, s.record.id)
+	e := &edit{snapshot: s, next: s.record.Value, update: new(state.Update)}
+	e.expect(recordField, s.record.ID)
 	return e
 }
 
 // edit runs change on the account and writes its result. If the account has changed in between, it
 // runs change again on the new snapshot.
-func (a *Accounts) edit(ctx context.Context, id string, change func(*edit) error) (*edit, error) {
-	return kit.Retry(ctx, "account "+id, func() (*edit, error) {
-		s, err := a.readExisting(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		e := begin(s)
+func (a *Accounts) edit(ctx context.Context, id string, change func(*edit) error) (e *edit, err error) {
+	_, err = a.documents.Edit(ctx, id, func(s *snapshot) error {
+		e = begin(s)
 		if err := change(e); err != nil {
-			return nil, err
+			return err
 		}
-		return e, changed(a.commit(ctx, e))
+		return kit.IfChanged(a.commit(ctx, e))
 	})
-}
-
-// changed returns kit.ErrChanged if a store has refused an update because of its conditions, and
-// otherwise err.
-func changed(err error) error {
-	if isConflict(err) {
-		return kit.ErrChanged
-	}
-	return err
+	return e, err
 }
 
 // commit writes the edit, shows it in the list, and ends the connections that it ends. Before, it
 // notes the account in the due list: if this process stops, another one shows the change.
 func (a *Accounts) commit(ctx context.Context, e *edit) error {
-	if err := a.index.Schedule(ctx, projectDelay, e.id); err != nil {
+	if err := a.documents.Note(ctx, e.id); err != nil {
 		return fmt.Errorf("account %s: %w", e.id, err)
 	}
 	e.next.Edited = 0
-	if before := &e.record.value; e.exists() && !before.edited(&e.next) {
-		e.next.Edited = before.version(e.record.id)
+	if before := &e.record.Value; e.Exists() && !before.edited(&e.next) {
+		e.next.Edited = before.version(e.record.ID)
 	}
 	e.set(recordField, e.next, 0)
 	e.update.Keep = a.life(&e.next)
@@ -74,9 +66,7 @@ func (a *Accounts) commit(ctx context.Context, e *edit) error {
 		return err
 	}
 	e.stored = done.ID
-	if err := a.index.Put(ctx, a.card(e.id, done.ID, &e.next)); err != nil {
-		a.log.Warn().Err(err).Msg("accounts: the list is shown later")
-	}
+	a.documents.Show(ctx, a.card(e.id, done.ID, &e.next))
 	return a.disconnect(ctx, e)
 }
 
@@ -99,54 +89,29 @@ func (a *Accounts) disconnect(ctx context.Context, e *edit) (err error) {
 }
 
 // expect requires that a field has an id; 0 means that it is absent.
-func (e *edit) expect(field string, id int64) { e.update.If = append(e.update.If, expect(field, id)) }
+func (e *edit) expect(field string, id int64) { e.update.If = append(e.update.If, kit.Same(field, id)) }
 
 // set sets a field. A ttl of 0 means that it has no lease.
 func (e *edit) set(field string, v any, ttl time.Duration) {
 	e.update.Ops = append(e.update.Ops, setOp(field, v, ttl))
 }
 
-func (e *edit) remove(field string) {
-	e.update.Ops = append(e.update.Ops, state.Op{Field: field, Kind: state.Delete})
-}
+func (e *edit) remove(field string) { e.update.Ops = append(e.update.Ops, kit.Delete(field)) }
 
 // endLogins ends all logins that can be renewed, and all connections.
 func (e *edit) endLogins() {
 	for slot := range e.grants {
-		if e.grants[slot].id != 0 {
+		if e.grants[slot].ID != 0 {
 			e.remove(tokenField(slot))
 		}
 	}
 	e.all = true
 }
 
-// newUpdate returns an update by the backend.
-func newUpdate() *state.Update { return &state.Update{Writer: state.BackendHolder} }
-
-// expect returns the condition that a field has an id; 0 means that it is absent.
-func expect(field string, id int64) state.Condition {
-	if id == 0 {
-		return state.Condition{Field: field, Kind: state.IsAbsent}
-	}
-	return state.Condition{Field: field, Kind: state.IsID, ID: id}
-}
-
 func setOp(field string, v any, ttl time.Duration) state.Op {
-	value, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // the values have only strings, numbers and bytes
-	}
-	return state.Op{Field: field, Kind: state.Set, Value: value, TTL: min(ttl, namespace.MaxLease)}
-}
-
-func isConflict(err error) bool {
-	e, ok := errors.AsType[*wire.Error](err)
-	return ok && e.Code == wire.Conflict
-}
-
-func isNotFound(err error) bool {
-	e, ok := errors.AsType[*wire.Error](err)
-	return ok && e.Code == wire.NotFound
+	op := kit.Set(field, v)
+	op.TTL = min(ttl, namespace.MaxLease)
+	return op
 }
 
 // Errors with which the change of an edit ends it.
@@ -154,3 +119,66 @@ var (
 	errNothing = errors.New("nothing to change")
 	errReused  = errors.New("the renewal token was used before")
 )
+
+// Event is an entry of the history of an account.
+type Event struct {
+	N       int64     `json:"n"`  // from 1, without gaps
+	At      int64     `json:"at"` // Unix ms
+	Type    EventType `json:"type"`
+	Address string    `json:"address,omitempty"` // "" for the backend
+	Name    string    `json:"name,omitempty"`    // of renamed: the former name
+}
+
+// EventType is what happened to an account.
+type EventType string
+
+// The types of events.
+const (
+	Registered  EventType = "registered"
+	LoggedIn    EventType = "login"
+	LoggedOut   EventType = "logout"
+	Renamed     EventType = "renamed"
+	NewPassword EventType = "password"
+	NewNickname EventType = "nickname"
+	WasLocked   EventType = "locked"
+	WasUnlocked EventType = "unlocked"
+	WasDeleted  EventType = "deleted"
+	WasRestored EventType = "restored"
+	TokenReused EventType = "token_reused" // an old renewal token was used: the login has ended
+)
+
+// log adds an event to the history. It replaces the event HistorySize before it, so that the
+// history is bounded, and does not end with the messages of the channel. Changes of the nickname in
+// a row are one event: they need no password, and would otherwise remove the logins from the
+// history.
+func (e *edit) log(event Event) {
+	if event.Type != NewNickname || e.next.Last != NewNickname {
+		e.next.Events++
+	}
+	e.next.Last = event.Type
+	event.N, event.At = e.next.Events, now()
+	e.set(eventPrefix+strconv.FormatInt(event.N%HistorySize, 10), event, 0)
+}
+
+// History returns the last HistorySize events of an account, the newest first.
+func (a *Accounts) History(ctx context.Context, id string) ([]Event, error) {
+	if _, err := a.Get(ctx, id); err != nil {
+		return nil, err
+	}
+	var list []Event
+	read := queue.StateRead{Channel: accountPrefix + id, Prefix: eventPrefix, Bytes: state.PageBytes}
+	for page, err := range kit.StatePages(ctx, a.store, read) {
+		if err != nil {
+			return nil, fmt.Errorf("history of account %s: %w", id, err)
+		}
+		for _, f := range page.Fields {
+			var event Event
+			if err := json.Unmarshal(f.Value, &event); err != nil {
+				return nil, fmt.Errorf("history of account %s: %s: %w", id, f.Name, err)
+			}
+			list = append(list, event)
+		}
+	}
+	slices.SortFunc(list, func(x, y Event) int { return cmp.Compare(y.N, x.N) })
+	return list, nil
+}

@@ -127,10 +127,9 @@ func (a *Accounts) backendCalls() []api.Call {
 	}
 	return []api.Call{
 		kit.Call("GET /v1/accounts", api.ScopeAdmin, func(ctx context.Context, q struct {
-			Name   string `query:"name"`
-			State  State  `query:"state"`
-			Cursor string `query:"cursor"`
-			Limit  int    `query:"limit" range:"page"`
+			Name  string `query:"name"`
+			State State  `query:"state"`
+			kit.Paged
 		}) (any, error) {
 			if q.Name != "" {
 				return a.Find(ctx, q.Name)

@@ -5,9 +5,15 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+
+	"switchboard/broker/auth"
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
 )
@@ -69,11 +75,11 @@ func (a *Accounts) grant(e *edit, client string) (grant, renewalToken) {
 	used, oldest, free := 0, -1, -1
 	for slot := range e.grants {
 		switch g := &e.grants[slot]; {
-		case g.id == 0 && free < 0:
+		case g.ID == 0 && free < 0:
 			free = slot
-		case g.id != 0:
+		case g.ID != 0:
 			used++
-			if oldest < 0 || g.value.Since < e.grants[oldest].value.Since {
+			if oldest < 0 || g.Value.Since < e.grants[oldest].Value.Since {
 				oldest = slot
 			}
 		}
@@ -90,13 +96,8 @@ func (a *Accounts) grant(e *edit, client string) (grant, renewalToken) {
 
 // Renew exchanges a renewal token for new tokens. A token that was exchanged before may have been
 // stolen: it ends its login.
-func (a *Accounts) Renew(ctx context.Context, text string, from Caller) (Session, error) {
-	s, err := a.renew(ctx, text, from)
-	a.results.Count("renew", err)
-	return s, err
-}
-
-func (a *Accounts) renew(ctx context.Context, text string, from Caller) (Session, error) {
+func (a *Accounts) Renew(ctx context.Context, text string, from Caller) (_ Session, err error) {
+	defer a.results.Count("renew", &err)
 	if err := a.rates.call(from); err != nil {
 		return Session{}, err
 	}
@@ -110,31 +111,32 @@ func (a *Accounts) renew(ctx context.Context, text string, from Caller) (Session
 			return Session{}, err
 		}
 		g := s.grants[t.slot]
-		if g.id == 0 || g.value.Family != t.family {
+		if g.ID == 0 || g.Value.Family != t.family {
 			return Session{}, ended()
 		}
-		if subtle.ConstantTimeCompare(g.value.Digest, t.digest()) != 1 {
+		if subtle.ConstantTimeCompare(g.Value.Digest, t.digest()) != 1 {
 			return Session{}, a.endReused(ctx, t, from)
 		}
 		next := t
-		next.secret, g.value.Digest = rand.Text(), nil
-		g.value.Digest = next.digest()
-		u := newUpdate()
-		u.Ops, u.If = append(u.Ops, setOp(tokenField(t.slot), g.value, a.opts.RenewalLife)), append(u.If, expect(tokenField(t.slot), g.id))
-		u.Keep = a.life(&s.record.value)
+		next.secret, g.Value.Digest = rand.Text(), nil
+		g.Value.Digest = next.digest()
+		u := &state.Update{
+			Ops: []state.Op{setOp(tokenField(t.slot), g.Value, a.opts.RenewalLife)}, If: []state.Condition{kit.Same(tokenField(t.slot), g.ID)},
+		}
+		u.Keep = a.life(&s.record.Value)
 		// The grant ends with every change after which the account may not log in, in the same
 		// update.
 		if _, err = a.store.Change(ctx, accountPrefix+t.account, u, a.opts.Durable); err != nil {
-			return Session{}, changed(err)
+			return Session{}, kit.IfChanged(err)
 		}
-		return a.session(s.account(), g.value, next)
+		return a.session(s.account(), g.Value, next)
 	})
 }
 
 // endReused ends the login whose renewal token was used twice.
 func (a *Accounts) endReused(ctx context.Context, t renewalToken, from Caller) error {
 	_, err := a.edit(ctx, t.account, func(e *edit) error {
-		if g := &e.grants[t.slot]; g.id == 0 || g.value.Family != t.family {
+		if g := &e.grants[t.slot]; g.ID == 0 || g.Value.Family != t.family {
 			return ended()
 		}
 		e.endLogin(t.slot)
@@ -150,12 +152,12 @@ func (a *Accounts) endReused(ctx context.Context, t renewalToken, from Caller) e
 // endLogin ends one login, and the connections that its tokens may have opened.
 func (e *edit) endLogin(slot int) {
 	g := &e.grants[slot]
-	e.expect(tokenField(slot), g.id)
+	e.expect(tokenField(slot), g.ID)
 	e.remove(tokenField(slot))
-	if g.value.Client == "" {
+	if g.Value.Client == "" {
 		e.all = true
 	} else {
-		e.disconnect = append(e.disconnect, g.value.Client)
+		e.disconnect = append(e.disconnect, g.Value.Client)
 	}
 }
 
@@ -171,10 +173,10 @@ func (a *Accounts) Logout(ctx context.Context, text string, everywhere bool, fro
 	}
 	_, err = a.edit(ctx, t.account, func(e *edit) error {
 		g := &e.grants[t.slot]
-		if g.id == 0 || g.value.Family != t.family {
+		if g.ID == 0 || g.Value.Family != t.family {
 			return ended()
 		}
-		if subtle.ConstantTimeCompare(g.value.Digest, t.digest()) != 1 {
+		if subtle.ConstantTimeCompare(g.Value.Digest, t.digest()) != 1 {
 			return errReused
 		}
 		if everywhere {
@@ -188,8 +190,88 @@ func (a *Accounts) Logout(ctx context.Context, text string, everywhere bool, fro
 	switch {
 	case err == errReused:
 		return a.endReused(ctx, t, from)
-	case isNotFound(err):
+	case kit.HasCode(err, wire.NotFound):
 		return ended()
 	}
 	return err
+}
+
+// newVerifier returns the verifier of the tokens that issue signs.
+func newVerifier(o Options) (*auth.Tokens, error) {
+	verify := auth.Options{HS256: [][]byte{o.SigningKey}}
+	if o.Audience != "" {
+		verify.Audiences = []string{o.Audience}
+	}
+	if o.Issuer != "" {
+		verify.Issuers = []string{o.Issuer}
+	}
+	return auth.NewTokens(verify)
+}
+
+// checkTokens checks that the broker accepts the tokens of accounts. The token lives for a minute
+// at least, so that a slow start does not count as a refusal.
+func (a *Accounts) checkTokens() error {
+	token, err := a.issueFor(Account{ID: newID()}, grant{}, max(a.opts.TokenLife, time.Minute))
+	if err == nil {
+		err = a.host.CheckToken(token)
+	}
+	if err != nil {
+		return fmt.Errorf("accounts: the broker refuses tokens that are signed with signing_key: %w", err)
+	}
+	return nil
+}
+
+// claims are the claims of a token for the broker.
+type claims struct {
+	jwt.RegisteredClaims
+	Client string         `json:"client,omitempty"`
+	Info   map[string]any `json:"info,omitempty"`
+	Login  string         `json:"sid"` // names the login (OpenID Connect Front-Channel Logout 1.0, §3)
+}
+
+// issue signs a token for the broker, of a login.
+func (a *Accounts) issue(of Account, login grant) (string, error) {
+	return a.issueFor(of, login, a.opts.TokenLife)
+}
+
+// issueFor is issue for a token that lives for life.
+func (a *Accounts) issueFor(of Account, login grant, life time.Duration) (string, error) {
+	t := time.Now()
+	c := claims{Client: login.Client, Login: login.id(), RegisteredClaims: jwt.RegisteredClaims{
+		Subject: of.ID, Issuer: a.opts.Issuer, IssuedAt: jwt.NewNumericDate(t), ExpiresAt: jwt.NewNumericDate(t.Add(life)),
+	}}
+	if a.opts.Audience != "" {
+		c.Audience = jwt.ClaimStrings{a.opts.Audience}
+	}
+	if of.Nickname != "" {
+		c.Info = map[string]any{"nickname": of.Nickname}
+	}
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(a.opts.SigningKey)
+}
+
+// session returns the answer with a new token for the broker.
+func (a *Accounts) session(of Account, login grant, renewal renewalToken) (Session, error) {
+	token, err := a.issue(of, login)
+	return Session{
+		Account: of, Token: token, ExpiresIn: int(a.opts.TokenLife.Seconds()),
+		Renewal: renewal.String(), RenewalExpiresIn: int(a.opts.RenewalLife.Seconds()),
+	}, err
+}
+
+// bearer returns the account and the login whose token is in the header Authorization. The login
+// may have ended.
+func (a *Accounts) bearer(authorization string) (id, login string, err error) {
+	token, found := strings.CutPrefix(authorization, "Bearer ")
+	if !found {
+		return "", "", wire.Errorf(wire.Unauthorized, "the call needs a token: Authorization: Bearer <token>")
+	}
+	c, err := a.tokens.Verify(token)
+	if err != nil {
+		return "", "", wire.Errorf(wire.Unauthorized, "token: %s", err.Error())
+	}
+	var more claims
+	if _, _, err = jwt.NewParser().ParseUnverified(token, &more); err != nil || more.Login == "" {
+		return "", "", wire.Errorf(wire.Unauthorized, "token: it does not name its login; renew it")
+	}
+	return c.User, more.Login, nil
 }

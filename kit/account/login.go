@@ -21,17 +21,12 @@ type Registration struct {
 }
 
 // Register makes an account and logs in to it. The error is conflict if the name is taken.
-func (a *Accounts) Register(ctx context.Context, r Registration, from Caller) (Session, error) {
-	s, err := a.register(ctx, r, from)
-	a.results.Count("register", err)
-	return s, err
-}
-
-func (a *Accounts) register(ctx context.Context, r Registration, from Caller) (Session, error) {
+func (a *Accounts) Register(ctx context.Context, r Registration, from Caller) (_ Session, err error) {
+	defer a.results.Count("register", &err)
 	if err := checkProfile(r.Nickname, r.Client); err != nil {
 		return Session{}, err
 	}
-	s := &snapshot{id: newID(), grants: make([]stored[grant], MaxLogins)}
+	s := &snapshot{id: newID(), grants: make([]kit.Record[grant], MaxLogins)}
 	e := begin(s)
 	if r.Name == "" && r.Password == "" {
 		if !a.opts.Guests {
@@ -48,7 +43,7 @@ func (a *Accounts) register(ctx context.Context, r Registration, from Caller) (S
 	e.next.Login = &Login{t, from.text()}
 	e.log(Event{Type: Registered, Address: from.text()})
 	login, renewal := a.grant(e, r.Client)
-	if err := a.commit(ctx, e); isConflict(err) {
+	if err := a.commit(ctx, e); kit.HasCode(err, wire.Conflict) {
 		return Session{}, errSlow()
 	} else if err != nil {
 		return Session{}, err
@@ -106,13 +101,8 @@ type Credentials struct {
 
 // Login logs in. The error is unauthorized if the name is not known or the password is wrong, and
 // locked if the account is locked.
-func (a *Accounts) Login(ctx context.Context, c Credentials, from Caller) (Session, error) {
-	s, err := a.login(ctx, c, from)
-	a.results.Count("login", err)
-	return s, err
-}
-
-func (a *Accounts) login(ctx context.Context, c Credentials, from Caller) (Session, error) {
+func (a *Accounts) Login(ctx context.Context, c Credentials, from Caller) (_ Session, err error) {
+	defer a.results.Count("login", &err)
 	if err := checkProfile("", c.Client); err != nil {
 		return Session{}, err
 	}
@@ -145,7 +135,7 @@ func (a *Accounts) login(ctx context.Context, c Credentials, from Caller) (Sessi
 			return Session{}, wrong()
 		}
 		if err != nil {
-			return Session{}, changed(err)
+			return Session{}, kit.IfChanged(err)
 		}
 		session, err := a.session(e.account(), login, renewal)
 		session.Message = message
@@ -160,7 +150,7 @@ func wrong() error {
 // checkOpen returns an error unless the account is open. A deleted account looks like an unknown
 // one.
 func (s *snapshot) checkOpen() error {
-	switch s.record.value.State {
+	switch s.record.Value.State {
 	case Open:
 		return nil
 	case Locked:

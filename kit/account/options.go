@@ -8,6 +8,7 @@ import (
 
 	"switchboard/broker/auth"
 	"switchboard/internal/leader"
+	"switchboard/internal/setting"
 	"switchboard/kit/index"
 )
 
@@ -21,10 +22,10 @@ type Options struct {
 	Audience string `setting:"audience"`
 	// TokenLife is how long a token is valid. A client of a locked account may connect until its
 	// token ends. Zero means 5 minutes.
-	TokenLife time.Duration `setting:"token_life"`
+	TokenLife time.Duration `setting:"token_life" default:"5m"`
 	// RenewalLife is how long a renewal token is valid. Each renewal begins a new life. Zero
 	// means 30 days.
-	RenewalLife time.Duration `setting:"renewal_life"`
+	RenewalLife time.Duration `setting:"renewal_life" default:"720h"`
 	// GuestLife is how long a guest stays after its last change, login or renewal, at least
 	// RenewalLife. Zero means 30 days, or RenewalLife if that is longer.
 	GuestLife time.Duration `setting:"guest_life"`
@@ -32,32 +33,32 @@ type Options struct {
 	AccountLife time.Duration `setting:"account_life"`
 	// DeletedLife is how long a deleted account can be restored, and keeps its name. Then it ends,
 	// and the extensions forget its user. It is at least TokenLife. Zero means 30 days.
-	DeletedLife time.Duration `setting:"deleted_life"`
+	DeletedLife time.Duration `setting:"deleted_life" default:"720h"`
 	// Logins is the most logins of one account that can be renewed, at most 64. A further login
 	// ends the oldest one. Zero means 16.
-	Logins int `setting:"logins"`
+	Logins int `setting:"logins" default:"16"`
 	// Guests permits accounts without a name and a password.
 	Guests bool `setting:"guests"`
 	// MinPassword is the fewest bytes of a new password. Zero means 8.
-	MinPassword int `setting:"min_password" value:"BYTES"`
+	MinPassword int `setting:"min_password" value:"BYTES" default:"8"`
 	// Iterations is the number of iterations of PBKDF2 in new passwords, from 4,096 (RFC 7677) to
 	// 10,000,000. Zero means 100,000.
-	Iterations int `setting:"iterations"`
+	Iterations int `setting:"iterations" default:"100000"`
 	// FormerIterations is the value of Iterations in older passwords. Without it, a challenge with
 	// the former number shows that a name has an account. Zero means that there are none.
 	FormerIterations int `setting:"former_iterations"`
 	// NameRate is the most attempts to log in to one name per minute, on each broker, and the most
 	// changes of one nickname. Zero means 10.
-	NameRate int `setting:"name_rate"`
+	NameRate int `setting:"name_rate" default:"10"`
 	// AddressRate is the most attempts to log in or to take a name from one address per minute,
 	// on each broker. An IPv6 /64 is one address. Zero means 60.
-	AddressRate int `setting:"address_rate"`
+	AddressRate int `setting:"address_rate" default:"60"`
 	// RegisterRate is the most registrations from one address per hour, on each broker. Zero
 	// means 60.
-	RegisterRate int `setting:"register_rate"`
+	RegisterRate int `setting:"register_rate" default:"60"`
 	// CallRate is the most renewals, logouts and calls with a token from one address per minute,
 	// on each broker. Zero means 1200.
-	CallRate int `setting:"call_rate"`
+	CallRate int `setting:"call_rate" default:"1200"`
 	// Durable makes each change wait until a replica has it. A store in memory refuses such
 	// changes.
 	Durable bool `setting:"durable"`
@@ -82,17 +83,8 @@ const (
 
 // withDefaults returns the options with all values set, or an error that names the wrong one.
 func (o Options) withDefaults() (Options, error) {
-	o.TokenLife = cmp.Or(o.TokenLife, 5*time.Minute)
-	o.RenewalLife = cmp.Or(o.RenewalLife, 30*24*time.Hour)
+	setting.Fill(&o)
 	o.GuestLife = cmp.Or(o.GuestLife, max(30*24*time.Hour, o.RenewalLife))
-	o.DeletedLife = cmp.Or(o.DeletedLife, 30*24*time.Hour)
-	o.Logins = cmp.Or(o.Logins, 16)
-	o.Iterations = cmp.Or(o.Iterations, 100_000)
-	o.MinPassword = cmp.Or(o.MinPassword, 8)
-	o.NameRate = cmp.Or(o.NameRate, 10)
-	o.AddressRate = cmp.Or(o.AddressRate, 60)
-	o.RegisterRate = cmp.Or(o.RegisterRate, 60)
-	o.CallRate = cmp.Or(o.CallRate, 1200)
 	if o.Index == nil {
 		o.Index = index.NewMemory()
 	}

@@ -126,10 +126,10 @@ func (a *Accounts) converse(c seal, of *credentials) (*scram.ServerConversation,
 
 // credentials returns those of an account, or others that nothing fits.
 func (a *Accounts) credentials(s *snapshot, n name) *credentials {
-	if s.scram.id == 0 {
+	if s.scram.ID == 0 {
 		return a.passwords.dummy(n)
 	}
-	return &s.scram.value
+	return &s.scram.Value
 }
 
 // proof is what a caller shows to log in: a password, or the answer to a challenge.
@@ -188,7 +188,7 @@ func (p *proof) check(ctx context.Context, s *snapshot, from Caller) (message st
 }
 
 func (p *proof) checkPassword(ctx context.Context, s *snapshot, c *credentials, from Caller) error {
-	if s.scram.id != 0 && p.account == s.id && p.scram == s.scram.id {
+	if s.scram.ID != 0 && p.account == s.id && p.scram == s.scram.ID {
 		return nil
 	}
 	ok, err := p.a.passwords.verify(ctx, p.password, c, from.network(), p.name.digest)
@@ -196,7 +196,7 @@ func (p *proof) checkPassword(ctx context.Context, s *snapshot, c *credentials, 
 		err = wrong()
 	}
 	if err == nil {
-		p.account, p.scram = s.id, s.scram.id
+		p.account, p.scram = s.id, s.scram.ID
 	}
 	return err
 }

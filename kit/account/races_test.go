@@ -3,7 +3,6 @@ package account
 import (
 	"errors"
 	"fmt"
-	"switchboard/kit"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"switchboard/internal/await"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
 )
 
 // parallel runs f n times at once and returns its errors.
@@ -120,9 +120,9 @@ func TestFormerNameIsFree(t *testing.T) {
 // endClaim ends the claim of an account, as the end of its lease does.
 func (a *Accounts) endClaim(t *testing.T, id string) {
 	t.Helper()
-	u := newUpdate()
+	u := new(state.Update)
 	u.Ops = []state.Op{{Field: claimField, Kind: state.Delete}}
-	ok[Changed](t)(a.store.Change(t.Context(), accountPrefix+id, u, false))
+	ok[kit.Changed](t)(a.store.Change(t.Context(), accountPrefix+id, u, false))
 }
 
 // TestCrashBetweenTheWrites: a process stops after each step of a registration. The name is taken
@@ -130,7 +130,7 @@ func (a *Accounts) endClaim(t *testing.T, id string) {
 func TestCrashBetweenTheWrites(t *testing.T) {
 	eachStore(t, func(t *testing.T, a, b instance) {
 		n := ok[name](t)(parseName("amy"))
-		s := &snapshot{id: newID(), grants: make([]stored[grant], MaxLogins)}
+		s := &snapshot{id: newID(), grants: make([]kit.Record[grant], MaxLogins)}
 		claim := ok[int64](t)(a.claimName(t.Context(), s, n)) // and here the process stops
 		again := Registration{Name: "amy", Password: "long enough"}
 		_, err := b.Register(t.Context(), again, here)
@@ -145,7 +145,7 @@ func TestCrashBetweenTheWrites(t *testing.T) {
 		amy := ok[Session](t)(b.Register(t.Context(), again, here))
 		late := begin(s)
 		late.takeName(n, claim)
-		if err := a.commit(t.Context(), late); !isConflict(err) {
+		if err := a.commit(t.Context(), late); !kit.HasCode(err, wire.Conflict) {
 			t.Errorf("the registration that was interrupted ended with %v", err)
 		}
 		if got := ok[Account](t)(a.Find(t.Context(), "amy")); got.ID != amy.Account.ID {
@@ -158,7 +158,7 @@ func TestCrashBetweenTheWrites(t *testing.T) {
 // former name, but no other.
 func TestSweepFreesNames(t *testing.T) {
 	eachStore(t, func(t *testing.T, a, b instance) {
-		s := &snapshot{id: newID(), grants: make([]stored[grant], MaxLogins)}
+		s := &snapshot{id: newID(), grants: make([]kit.Record[grant], MaxLogins)}
 		lost, amy := ok[name](t)(parseName("lost")), ok[name](t)(parseName("amy"))
 		ok[int64](t)(a.claimName(t.Context(), s, lost))
 		a.endClaim(t, s.id)
@@ -184,7 +184,7 @@ func TestRoundShowsAccounts(t *testing.T) {
 		e := begin(ok[*snapshot](t)(a.read(t.Context(), id)))
 		e.next.State = Locked
 		e.set(recordField, e.next, 0)
-		ok[Changed](t)(a.store.Change(t.Context(), accountPrefix+id, e.update, false))
+		ok[kit.Changed](t)(a.store.Change(t.Context(), accountPrefix+id, e.update, false))
 		if err := a.index.Schedule(t.Context(), time.Millisecond, id); err != nil {
 			t.Fatal(err)
 		}

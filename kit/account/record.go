@@ -3,13 +3,14 @@ package account
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
+	"switchboard/internal/redispipe"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/kit/index"
 	"switchboard/queue"
 )
 
@@ -98,77 +99,62 @@ type grant struct {
 	Since  int64  `json:"since"`            // the login, Unix ms
 }
 
-// stored is a value and the id of its field, which is 0 if the field is absent.
-type stored[T any] struct {
-	value T
-	id    int64
-}
-
-func (s *stored[T]) read(f *state.Field) error {
-	s.id = f.ID
-	return json.Unmarshal(f.Value, &s.value)
-}
-
 // snapshot is the fields of an account at one id.
 type snapshot struct {
 	id     string
-	record stored[record]
-	scram  stored[credentials]
-	claim  stored[string]
-	grants []stored[grant] // by slot
+	record kit.Record[record]
+	scram  kit.Record[credentials]
+	claim  kit.Record[string]
+	grants []kit.Record[grant] // by slot
 }
 
-func (s *snapshot) exists() bool { return s.record.id != 0 }
+// Exists reports whether there is an account with the id.
+func (s *snapshot) Exists() bool { return s.record.Exists() }
 
 // account returns what callers see.
-func (s *snapshot) account() Account { return s.record.value.account(s.id, s.record.id) }
+func (s *snapshot) account() Account { return s.record.Value.account(s.id, s.record.ID) }
 
 // checkVersion returns a conflict unless the account meets the condition.
 func (s *snapshot) checkVersion(m kit.Match) error {
-	if have := s.record.value.version(s.record.id); !m.Met(have) {
-		return &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "the account has version %d", have), Data: s.account()}
+	if have := s.record.Value.version(s.record.ID); !m.Met(have) {
+		return wire.Errorf(wire.Conflict, "the account has version %d", have).With(s.account())
 	}
 	return nil
 }
 
-// read reads an account. All of its fields come from one read, so they belong together.
-func (a *Accounts) read(ctx context.Context, id string) (*snapshot, error) {
-	fields, err := a.readFields(ctx, accountPrefix+id, fieldNames...)
-	if err != nil {
-		return nil, fmt.Errorf("read account %s: %w", id, err)
+// documentsIn returns the accounts of a store. All fields of an account come from one read, so they
+// belong together.
+func documentsIn(store kit.Store, lists index.Index) kit.Documents[*snapshot] {
+	return kit.Documents[*snapshot]{
+		Kind: "account", Prefix: accountPrefix, Record: recordField, States: store, Index: lists,
+		Whole: queue.StateRead{Fields: fieldNames}, Parse: parseAccount, CheckID: checkID, Delay: projectDelay,
 	}
-	s := &snapshot{id: id, grants: make([]stored[grant], MaxLogins)}
-	for _, f := range fields {
+}
+
+func parseAccount(id string, page *queue.StatePage) (s *snapshot, err error) {
+	s = &snapshot{id: id, grants: make([]kit.Record[grant], MaxLogins)}
+	for _, f := range page.Fields {
 		switch f.Name {
 		case recordField:
-			err = s.record.read(f.Field)
+			err = s.record.Read(f.Field)
 		case scramField:
-			err = s.scram.read(f.Field)
+			err = s.scram.Read(f.Field)
 		case claimField:
-			err = s.claim.read(f.Field)
+			err = s.claim.Read(f.Field)
 		default:
 			slot, _ := strconv.Atoi(f.Name[len(tokenPrefix):])
-			err = s.grants[slot].read(f.Field)
+			err = s.grants[slot].Read(f.Field)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("account %s: field %s: %w", id, f.Name, err)
+			return nil, fmt.Errorf("field %s: %w", f.Name, err)
 		}
 	}
-	if err := kit.CheckFormat(s.record.value.Version, formatVersion); err != nil {
-		return nil, fmt.Errorf("account %s: %w", id, err)
-	}
-	return s, nil
+	return s, kit.CheckFormat(s.record.Value.Version, formatVersion)
 }
 
-// readFields is readOne in the store of accounts.
-func (a *Accounts) readFields(ctx context.Context, channel string, names ...string) ([]queue.NamedField, error) {
-	o := readOne(ctx, a.store, channel, names...)
-	return o.Value.Fields, o.Err
-}
-
-// readOne reads the live ones of the named fields of a channel.
-func readOne(ctx context.Context, s Store, channel string, names ...string) queue.Outcome[queue.StatePage] {
-	return s.ReadStates(ctx, []queue.StateRead{{Channel: channel, Fields: names}})[0]
+// read reads an account, which may not exist.
+func (a *Accounts) read(ctx context.Context, id string) (*snapshot, error) {
+	return a.documents.Find(ctx, id)
 }
 
 // fieldNames are the fields that read reads: with a lower Options.Logins than before, there may be
@@ -182,3 +168,22 @@ var fieldNames = func() []string {
 }()
 
 func tokenField(slot int) string { return tokenPrefix + strconv.Itoa(slot) }
+
+// Store keeps the states of the channels of accounts. [RedisStore] returns one.
+type Store = kit.Store
+
+// RedisStore returns a store in a Redis of its own. prefix is the prefix of all keys.
+func RedisStore(pipe *redispipe.Pipe, prefix string) Store {
+	return redisStore{queue.NewRedis(pipe, queue.Options{Prefix: prefix})}
+}
+
+type redisStore struct{ *queue.Redis }
+
+// Change implements Store.
+func (s redisStore) Change(ctx context.Context, channel string, u *state.Update, durable bool) (kit.Changed, error) {
+	u.Writer = cmp.Or(u.Writer, state.BackendHolder)
+	// Cap: the log of a channel would otherwise keep records that were replaced, such as that of a
+	// former password.
+	done, err := s.AppendChannel(ctx, queue.ChannelPush{Channel: channel, Update: u, Durable: durable, Cap: maxLogged})
+	return kit.Changed{ID: done.ID, Clock: done.Clock}, err
+}

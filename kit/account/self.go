@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
 )
@@ -22,22 +21,22 @@ func (a *Accounts) rename(ctx context.Context, id, text string, from Caller, che
 	if err != nil {
 		return Account{}, err
 	}
-	s, err := a.readExisting(ctx, id)
+	s, err := a.documents.Get(ctx, id)
 	if err == nil {
 		err = check(s)
 	}
 	if err != nil {
 		return Account{}, err
 	}
-	former := s.record.value.Name
+	former := s.record.Value.Name
 	switch {
 	case former == n.text:
 		return s.account(), nil
-	case s.scram.id == 0:
+	case s.scram.ID == 0:
 		return Account{}, wire.Errorf(wire.BadRequest, "a guest gets a name and a password together")
 	}
 	e, err := a.takeName(ctx, s, n, func(e *edit) error {
-		if e.record.value.Name != former {
+		if e.record.Value.Name != former {
 			return errSlow()
 		}
 		if err := check(e.snapshot); err != nil {
@@ -62,7 +61,7 @@ func (a *Accounts) RenameSelf(ctx context.Context, id, text, password string, fr
 	switch {
 	case err != nil:
 		return Account{}, err
-	case s.scram.id == 0:
+	case s.scram.ID == 0:
 		return a.Upgrade(ctx, id, text, password, from, m)
 	}
 	return a.rename(ctx, id, text, from, func(now *snapshot) error {
@@ -75,7 +74,7 @@ func (a *Accounts) RenameSelf(ctx context.Context, id, text, password string, fr
 
 // takeName claims a name for an account that exists, and makes an edit that gives it to the record.
 func (a *Accounts) takeName(ctx context.Context, s *snapshot, n name, change func(*edit) error) (*edit, error) {
-	if former := s.record.value.Name; former != "" {
+	if former := s.record.Value.Name; former != "" {
 		if err := a.index.Schedule(ctx, sweepDelay, nameTask+named(former).digest); err != nil {
 			return nil, err
 		}
@@ -85,7 +84,7 @@ func (a *Accounts) takeName(ctx context.Context, s *snapshot, n name, change fun
 		return nil, err
 	}
 	e, err := a.edit(ctx, s.id, func(e *edit) error {
-		if e.claim.id != claim {
+		if e.claim.ID != claim {
 			return errSlow()
 		}
 		e.takeName(n, claim)
@@ -94,7 +93,7 @@ func (a *Accounts) takeName(ctx context.Context, s *snapshot, n name, change fun
 	if _, refused := errors.AsType[*wire.Error](err); refused {
 		// The next rename of the account need not wait until the claim ends. A conflict means that
 		// another one has the claim.
-		if _, e := a.changeClaim(ctx, s, claim, state.Op{Field: claimField, Kind: state.Delete}); e != nil && !isConflict(e) {
+		if _, e := a.changeClaim(ctx, s, claim, kit.Delete(claimField)); e != nil && !kit.HasCode(e, wire.Conflict) {
 			a.log.Warn().Err(e).Msg("accounts: a claim that is not used ends later")
 		}
 	}
@@ -139,9 +138,9 @@ func (a *Accounts) Upgrade(ctx context.Context, id, text, password string, from 
 // the account meets the condition.
 func (s *snapshot) checkUpgrade(from Caller, m kit.Match) error {
 	switch {
-	case !s.exists():
+	case !s.Exists():
 		return notFound(s.id)
-	case s.scram.id != 0 || s.record.value.Name != "":
+	case s.scram.ID != 0 || s.record.Value.Name != "":
 		return wire.Errorf(wire.BadRequest, "the account has a name and a password already")
 	}
 	if err := s.checkUser(from); err != nil {
@@ -193,7 +192,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, id, password, next string
 		return Account{}, err
 	}
 	s, err := a.checkPassword(ctx, id, password, from)
-	if err == nil && s.scram.id == 0 {
+	if err == nil && s.scram.ID == 0 {
 		err = wire.Errorf(wire.BadRequest, "a guest gets a name and a password together")
 	}
 	var c *credentials
@@ -239,9 +238,9 @@ func (a *Accounts) checkPassword(ctx context.Context, id, password string, from 
 	if err == nil {
 		err = s.checkUser(from)
 	}
-	if err == nil && s.scram.id != 0 {
+	if err == nil && s.scram.ID != 0 {
 		var ok bool
-		if ok, err = a.passwords.verify(ctx, password, &s.scram.value, from.network(), id); err == nil && !ok {
+		if ok, err = a.passwords.verify(ctx, password, &s.scram.Value, from.network(), id); err == nil && !ok {
 			err = wire.Errorf(wire.Unauthorized, "the password is wrong")
 		}
 	}
@@ -260,7 +259,7 @@ func (a *Accounts) withPassword(ctx context.Context, s *snapshot, from Caller, c
 
 // checkSince checks again what checkPassword has checked in an earlier snapshot.
 func (s *snapshot) checkSince(before *snapshot, from Caller) error {
-	if s.scram.id != before.scram.id {
+	if s.scram.ID != before.scram.ID {
 		return wire.Errorf(wire.Conflict, "the password has changed meanwhile")
 	}
 	return s.checkUser(from)

@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"switchboard/broker/extension"
 	"switchboard/broker/namespace"
 	"switchboard/internal/payload"
+	"switchboard/internal/setting"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/queue"
 )
 
 const (
@@ -31,7 +32,7 @@ const MaxDocument = 16 << 10
 type SessionOptions struct {
 	// TTL is how long a document lives after it was put, unless the call says otherwise. Zero
 	// means one hour.
-	TTL time.Duration `setting:"ttl"`
+	TTL time.Duration `setting:"ttl" default:"1h"`
 	// Durable makes each change wait until a replica has it.
 	Durable bool `setting:"durable"`
 	// Store keeps the documents. Zero means the broker's store.
@@ -47,9 +48,10 @@ type Sessions struct {
 
 // NewSessions returns the sessions of a broker.
 func NewSessions(host *extension.Host, o SessionOptions) (*Sessions, error) {
-	s := &Sessions{cmp.Or(o.TTL, time.Hour), o.Durable, o.Store}
+	setting.Fill(&o)
+	s := &Sessions{o.TTL, o.Durable, o.Store}
 	if s.store == nil {
-		s.store = HostStore(host)
+		s.store = kit.HostStore(host)
 	}
 	if s.ttl < time.Second || s.ttl > namespace.MaxLease {
 		return nil, fmt.Errorf("sessions: ttl: %v is not within 1s and %v", s.ttl, namespace.MaxLease)
@@ -99,11 +101,11 @@ func (s *Sessions) Get(ctx context.Context, user string) (Document, error) {
 }
 
 func (s *Sessions) read(ctx context.Context, user string) (d Document, ok bool, err error) {
-	o := readOne(ctx, s.store, sessionPrefix+user, sessionField)
-	if o.Err != nil || len(o.Value.Fields) == 0 {
-		return d, false, o.Err
+	page, err := kit.ReadState(ctx, s.store, queue.StateRead{Channel: sessionPrefix + user, Fields: []string{sessionField}})
+	if err != nil || len(page.Fields) == 0 {
+		return d, false, err
 	}
-	f := o.Value.Fields[0]
+	f := page.Fields[0]
 	return Document{user, f.ID, f.Lease, f.Value}, true, nil
 }
 
@@ -141,8 +143,8 @@ func (s *Sessions) remove(ctx context.Context, user string, m kit.Match) (found 
 	if !conditional {
 		m.Exists = true
 	}
-	_, err = s.change(ctx, user, state.Op{Field: sessionField, Kind: state.Delete}, m, sessionKeep)
-	if e, refused := errors.AsType[*wire.Error](err); refused && e.Code == wire.Conflict && !conditional {
+	_, err = s.change(ctx, user, kit.Delete(sessionField), m, sessionKeep)
+	if kit.HasCode(err, wire.Conflict) && !conditional {
 		return false, nil
 	}
 	return err == nil, err
@@ -165,22 +167,22 @@ func (s *Sessions) forget(ctx context.Context, users []string) (removed int, err
 	return removed, nil
 }
 
-func (s *Sessions) change(ctx context.Context, user string, op state.Op, m kit.Match, keep time.Duration) (Changed, error) {
-	u := newUpdate()
-	u.Ops, u.If, u.Keep = append(u.Ops, op), conditions(m), keep
-	done, err := s.store.Change(ctx, sessionPrefix+user, u, s.durable)
-	if !isConflict(err) {
+func (s *Sessions) change(ctx context.Context, user string, op state.Op, m kit.Match, keep time.Duration) (done kit.Changed, err error) {
+	u := &state.Update{Ops: []state.Op{op}, If: conditions(m)}
+	u.Keep = keep
+	done, err = s.store.Change(ctx, sessionPrefix+user, u, s.durable)
+	if !kit.HasCode(err, wire.Conflict) {
 		return done, err
 	}
-	refused := &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "the session of user %s is another one", user)}
 	current, ok, err := s.read(ctx, user)
 	if err != nil {
-		return Changed{}, err
+		return done, err
 	}
-	if ok {
-		refused.Data = current
+	refused := wire.Errorf(wire.Conflict, "the session of user %s is another one", user)
+	if !ok {
+		return done, refused.With(nil)
 	}
-	return Changed{}, refused
+	return done, refused.With(current)
 }
 
 // checkUser returns an error if there is no channel for a user.

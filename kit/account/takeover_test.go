@@ -187,7 +187,7 @@ func TestFormerPasswordIsGone(t *testing.T) {
 				}
 			})
 			s := a.register(t, "amy")
-			former := ok[*snapshot](t)(a.read(t.Context(), s.Account.ID)).scram.value
+			former := ok[*snapshot](t)(a.read(t.Context(), s.Account.ID)).scram.Value
 			ok[Account](t)(a.ChangePassword(t.Context(), s.Account.ID, "secret of amy", "another secret", a.caller(t, s)))
 			ctx, found := t.Context(), 0
 			keys := store.Redis.Scan(ctx, 0, store.Prefix+"*", 1000).Iterator()

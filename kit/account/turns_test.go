@@ -104,8 +104,8 @@ func TestTurnWithdrawn(t *testing.T) {
 		} else {
 			done()
 		}
-		if turns.running != 0 || len(turns.waiting) != 0 {
-			t.Errorf("%d turns run, %d wait", turns.running, len(turns.waiting))
+		if turns.running != 0 || turns.waiting.Len() != 0 {
+			t.Errorf("%d turns run, %d wait", turns.running, turns.waiting.Len())
 		}
 	})
 }

@@ -87,13 +87,8 @@ type Result struct {
 // Submit submits a score. Besides the errors of the store, the errors are [wire.BadRequest],
 // [wire.NotFound] for a board or a season that does not exist, [wire.Expired], and
 // [wire.OutOfRange] if the sum of an Add is out of bounds.
-func (b *Boards) Submit(ctx context.Context, s Score) (Result, error) {
-	r, err := b.submit(ctx, s)
-	b.results.Count("submit", err)
-	return r, err
-}
-
-func (b *Boards) submit(ctx context.Context, s Score) (Result, error) {
+func (b *Boards) Submit(ctx context.Context, s Score) (_ Result, err error) {
+	defer b.results.Count("submit", &err)
 	rules, err := b.opts.board(s.Board)
 	if err != nil {
 		return Result{}, err
@@ -127,14 +122,13 @@ func (b *Boards) submit(ctx context.Context, s Score) (Result, error) {
 
 // Remove removes a player from a board, now or in a kept season. Removing an absent player changes
 // nothing.
-func (b *Boards) Remove(ctx context.Context, board, player, season string) (Result, error) {
+func (b *Boards) Remove(ctx context.Context, board, player, season string) (_ Result, err error) {
 	rules, err := b.opts.board(board)
 	if err != nil {
 		return Result{}, err
 	}
-	r, err := b.change(ctx, rules, change{what: remove, player: player, board: board, anySeason: season != ""}, season, false)
-	b.results.Count("remove", err)
-	return r, err
+	defer b.results.Count("remove", &err)
+	return b.change(ctx, rules, change{what: remove, player: player, board: board, anySeason: season != ""}, season, false)
 }
 
 // maxTries bounds how often a change looks for the season.

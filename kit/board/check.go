@@ -1,8 +1,10 @@
 package board
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,9 +14,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"switchboard/internal/redispipe"
+	"switchboard/internal/state"
 	"switchboard/janitor/task"
 	"switchboard/kit"
 	"switchboard/kit/index"
+	"switchboard/queue"
 )
 
 var checkScript = redispipe.MustScript(luaFiles, "check")
@@ -30,17 +34,18 @@ type CheckOptions struct {
 // player, and the field top with the first ten entries. All of them change in one script, so one
 // look is enough. It reads every entry, some hundred at once.
 func Check(o CheckOptions) task.Check {
-	return task.Check{Name: "boards", Find: func(ctx context.Context) ([]task.Finding, error) {
-		c := checker{CheckOptions: o, unreadable: map[string]bool{}}
-		err := c.run(ctx)
-		return c.found, err
-	}}
+	check := kit.Check("boards", func(ctx context.Context, f *kit.Findings) error {
+		c := checker{o, f, map[string]bool{}}
+		return c.run(ctx)
+	})
+	check.Apart = 0
+	return check
 }
 
 // checker is one look of a check.
 type checker struct {
 	CheckOptions
-	found      []task.Finding
+	*kit.Findings
 	unreadable map[string]bool // boards whose entries cannot be read
 }
 
@@ -48,7 +53,7 @@ type checker struct {
 type boardPart struct{ board, season string }
 
 func (c *checker) report(p boardPart, remedy, format string, args ...any) {
-	c.found = append(c.found, task.Finding{Subject: channelPrefix + p.board, Problem: fmt.Sprintf(format, args...), Remedy: remedy})
+	c.Add(channelPrefix+p.board, remedy, format, args...)
 }
 
 func (c *checker) run(ctx context.Context) error {
@@ -138,7 +143,6 @@ func (c *checker) checkPart(ctx context.Context, p boardPart) error {
 			}
 		}
 	}
-	c.found = slices.Compact(c.found)
 	return nil
 }
 
@@ -219,4 +223,73 @@ func (c *checker) checkEnds(p boardPart, keys []string, page checkPageReply) {
 	if a, b := page.ends[0], page.ends[1]; a != b && a != -2 && b != -2 {
 		c.report(p, "set the TTL of both by PEXPIREAT", "%s and %s do not end at the same time", keys[0], keys[1])
 	}
+}
+
+// storedTop is the value of the field top.
+type storedTop struct {
+	Season  string `json:"season"`
+	Entries []struct {
+		Player string `json:"player"`
+		Score  int64  `json:"score"`
+	} `json:"entries"`
+}
+
+// checkTop compares the field top of a board with its first ten entries. The field changes with
+// them, so they belong together if it is the same before and after they are read. A field that
+// changes all the time is not compared.
+func (c *checker) checkTop(ctx context.Context, board string) error {
+	const remedy = "remove the field top; the next submitted score sets it"
+	for range maxTries {
+		before, err := c.readTop(ctx, board)
+		if err != nil {
+			return err
+		}
+		var top storedTop
+		malformed := before.ID != 0 && json.Unmarshal(before.Value, &top) != nil
+		entries, err := c.Store.read(ctx, query{board: board, season: season{id: top.Season}, sign: 1, limit: topSize})
+		if err != nil {
+			return err
+		}
+		after, err := c.readTop(ctx, board)
+		if err != nil {
+			return err
+		}
+		if before.ID != after.ID || !bytes.Equal(before.Value, after.Value) {
+			continue
+		}
+		switch {
+		case malformed:
+			c.report(boardPart{board: board}, remedy, "the field top is malformed")
+		case before.ID == 0 && len(entries.entries) > 0: // of a board without seasons
+			c.report(boardPart{board: board}, "the next submitted score sets it", "the field top is absent, but the board has players")
+		case before.ID != 0 && !top.shows(entries.entries):
+			c.report(boardPart{board: board}, remedy, "the field top does not show the first ten entries")
+		}
+		return nil
+	}
+	return nil
+}
+
+// shows reports whether the field has the entries. Their scores are places.
+func (t *storedTop) shows(entries []Entry) bool {
+	if len(t.Entries) != len(entries) {
+		return false
+	}
+	ascending, descending := true, true
+	for i, e := range t.Entries {
+		if e.Player != entries[i].Player {
+			return false
+		}
+		ascending, descending = ascending && e.Score == entries[i].Score, descending && e.Score == -entries[i].Score
+	}
+	return ascending || descending
+}
+
+// readTop returns the field top, or an empty field.
+func (c *checker) readTop(ctx context.Context, board string) (state.Field, error) {
+	page, err := kit.ReadState(ctx, c.States, queue.StateRead{Channel: channelPrefix + board, Fields: []string{topField}})
+	if err != nil || len(page.Fields) == 0 {
+		return state.Field{}, err
+	}
+	return *page.Fields[0].Field, nil
 }

@@ -31,10 +31,4 @@
 // player.
 //
 // A player is a user, or any other name that your backend chooses.
-//
-// # Files
-//
-// Files in reading order: restore.go, check.go, checktop.go, memory.go, endpoints.go,
-// extension.go, forget.go, list.go, cards.go, budget.go, read.go, redis.go, options.go,
-// boards.go, store.go, season.go.
 package board

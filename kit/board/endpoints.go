@@ -5,10 +5,58 @@ import (
 	"context"
 
 	"switchboard/broker/api"
+	"switchboard/broker/extension"
+	"switchboard/broker/namespace"
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
 	"switchboard/kit"
 )
+
+// New returns the extension with the boards: their calls, methods and channels.
+func New(host *extension.Host, opts Options) (extension.Extension, error) {
+	b, err := NewBoards(host, opts)
+	if err != nil {
+		return extension.Extension{}, err
+	}
+	return b.Extension(), nil
+}
+
+// Extension returns the calls, methods and channels of the boards.
+func (b *Boards) Extension() extension.Extension {
+	return extension.Extension{
+		Name: "boards", Methods: b.methods(), Calls: b.calls(), Run: b.Run,
+		Metrics: append(b.budget.Metrics(), b.results),
+		// The budget counts boards, not scores.
+		Owned: []extension.Owned{{Kind: "boards", Usage: b.budget.Usage, Forget: b.forget}},
+		Channels: []extension.ChannelKind{{
+			Rule: namespace.Rule{
+				Name: channelPrefix + "*", Subscribe: namespace.Anyone, State: namespace.Anyone, History: namespace.Anyone,
+				NoPresence: true, StateKeep: namespace.KeepForever,
+			},
+			Authorize: b.authorize,
+		}},
+	}
+}
+
+// authorize implements session.Authorizer: the clients that may read a board may subscribe to it.
+func (b *Boards) authorize(_ context.Context, _, user, channel string) error {
+	return b.mayRead(channel[len(channelPrefix):], user)
+}
+
+// mayRead returns an error if clients of a user may not read a board. user is "" for a client
+// without one.
+func (b *Boards) mayRead(board, user string) error {
+	rules, err := b.opts.board(board)
+	if err != nil {
+		return err
+	}
+	if rules.read == namespace.Anyone || rules.read == namespace.Users && user != "" {
+		return nil
+	}
+	return wire.Errorf(wire.Forbidden, "board %s: only %s may read it", board, readers[rules.read])
+}
+
+var readers = map[namespace.Access]string{namespace.Users: "users", namespace.BackendOnly: "the backend"}
 
 // The requests of calls and of methods, see [kit.Binder]. A method has no player that is not its
 // user, but for reads.
@@ -19,9 +67,8 @@ type (
 	}
 	topRequest struct {
 		boardRequest
-		Offset int    `json:"offset" query:"offset" range:"0,10000000"` // maxOffset
-		Cursor string `json:"cursor" query:"cursor"`
-		Limit  int    `json:"limit" query:"limit" range:"page"`
+		Offset int `json:"offset" query:"offset" range:"0,10000000"` // maxOffset
+		kit.Paged
 	}
 	playerRequest struct { // of a method, the player is by default the user of the client
 		boardRequest
@@ -45,10 +92,7 @@ type (
 // calls returns the HTTP calls.
 func (b *Boards) calls() []api.Call {
 	return []api.Call{
-		kit.Call("GET /v1/boards", api.ScopeRead, func(ctx context.Context, q struct {
-			Cursor string `query:"cursor"`
-			Limit  int    `query:"limit" range:"page"`
-		}) (Page, error) {
+		kit.Call("GET /v1/boards", api.ScopeRead, func(ctx context.Context, q kit.Paged) (Page, error) {
 			return b.List(ctx, q.Cursor, q.Limit)
 		}),
 		kit.Call("POST /v1/boards/{board}/scores", api.ScopePush, func(ctx context.Context, q struct {

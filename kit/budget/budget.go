@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"switchboard/internal/wire"
 )
@@ -27,6 +28,7 @@ type Options struct {
 	// Endless means that the objects do not end by themselves. Their charges stay with them, and not
 	// only for 30 days.
 	Endless bool
+	Log     zerolog.Logger
 }
 
 // Budget is how many objects of a kind each user may have.
@@ -69,7 +71,7 @@ func (b *Budget) Charge(ctx context.Context, owner, object string) (fresh bool, 
 	case got == spent:
 		b.refused.Inc()
 		refusal := wire.Errorf(wire.Full, "user %s has %d %s, that is all (%s); one must end before the next", owner, b.opts.Most, b.opts.Kind, b.opts.Setting)
-		return false, fmt.Errorf("%w: %w", ErrSpent, &wire.DetailedError{Err: refusal, Data: map[string]int{"max": b.opts.Most}})
+		return false, fmt.Errorf("%w: %w", ErrSpent, refusal.With(map[string]int{"max": b.opts.Most}))
 	}
 	return got == added, nil
 }
@@ -82,13 +84,15 @@ func (b *Budget) charge(ctx context.Context, owner, object string) (outcome, err
 	return b.opts.Store.charge(ctx, owner, b.opts.Kind, object, b.opts.Most, ttl)
 }
 
-// Return returns an object that has ended to the budget of its owner. An object that is not
-// returned is found after the budget is spent.
-func (b *Budget) Return(ctx context.Context, owner, object string) error {
-	if err := b.opts.Store.release(ctx, owner, b.opts.Kind, object); err != nil {
-		return fmt.Errorf("return %s to the budget of a user: %w", b.opts.Kind, err)
+// Return returns an object that has ended to the budget of its owner, "" for none. An object that
+// is not returned is found after the budget is spent.
+func (b *Budget) Return(ctx context.Context, owner, object string) {
+	if owner == "" {
+		return
 	}
-	return nil
+	if err := b.opts.Store.release(ctx, owner, b.opts.Kind, object); err != nil {
+		b.opts.Log.Warn().Err(err).Str(b.opts.Kind, object).Msg("the budget of a user has the object until it is spent")
+	}
 }
 
 // maxLook is how many objects a call looks at if the budget is spent.
@@ -119,4 +123,43 @@ func (b *Budget) returnEnded(ctx context.Context, owner string, objects []string
 		return nil, err
 	}
 	return ended, b.opts.Store.release(ctx, owner, b.opts.Kind, ended...)
+}
+
+// Usage returns how many objects of an owner are charged, and the most. It returns those that have
+// ended first.
+func (b *Budget) Usage(ctx context.Context, owner string) (used, most int, err error) {
+	old, err := b.opts.Store.charged(ctx, owner, b.opts.Kind, settle, 0)
+	for some := range slices.Chunk(old, maxLook) {
+		if err == nil {
+			_, err = b.returnEnded(ctx, owner, some)
+		}
+	}
+	if err == nil {
+		old, err = b.Objects(ctx, owner)
+		used = len(old)
+	}
+	return used, b.opts.Most, err
+}
+
+// Objects returns the objects of an owner that are charged. Some may have ended.
+func (b *Budget) Objects(ctx context.Context, owner string) ([]string, error) {
+	objects, err := b.opts.Store.charged(ctx, owner, b.opts.Kind, 0, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of a user: %w", b.opts.Kind, err)
+	}
+	return objects, nil
+}
+
+// Forget returns all objects of owners that have ended.
+func (b *Budget) Forget(ctx context.Context, owners ...string) error {
+	for _, owner := range owners {
+		objects, err := b.Objects(ctx, owner)
+		if err == nil && len(objects) > 0 {
+			err = b.opts.Store.release(ctx, owner, b.opts.Kind, objects...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

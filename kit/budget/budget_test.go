@@ -78,9 +78,7 @@ func TestBudget(t *testing.T) {
 		if _, err := b.Charge(ctx, "bob", "r1"); err != nil {
 			t.Errorf("another user: %v", err)
 		}
-		if err := b.Return(ctx, "amy", objects[0]); err != nil {
-			t.Fatal(err)
-		}
+		b.Return(ctx, "amy", objects[0])
 		if fresh, err := b.Charge(ctx, "amy", "more"); !fresh || err != nil {
 			t.Errorf("after the return: %v, %v", fresh, err)
 		}

@@ -2,10 +2,15 @@ package hold
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
+	"switchboard/events"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/queue"
 )
 
 // Get returns a hold or a sale, live or ended.
@@ -39,7 +44,7 @@ func (h *Holds) Renew(ctx context.Context, c Change) (*Hold, error) {
 		until := min(v.clock+v.resource.holdTime(h.opts).Milliseconds(), r.Last)
 		if until <= shown.Until {
 			if shown.Until >= r.Last {
-				return nil, &wire.DetailedError{Err: wire.Errorf(wire.OutOfRange, "hold %s has reached its longest life", r.id), Data: shown}
+				return nil, wire.Errorf(wire.OutOfRange, "hold %s has reached its longest life", r.id).With(shown)
 			}
 			return nil, nil
 		}
@@ -83,14 +88,14 @@ func (h *Holds) Release(ctx context.Context, c Change) (*Hold, error) {
 		case Sold:
 			u.If = u.If[:1]
 			for _, name := range r.Seats {
-				u.Ops = append(u.Ops, state.Op{Field: seatField(name), Kind: state.Delete})
+				u.Ops = append(u.Ops, kit.Delete(seatField(name)))
 			}
 		default:
 			return nil, nil
 		}
 		released := r.record
 		released.State, released.Ended, released.Last = Released, v.clock, 0
-		u.Ops = append(u.Ops, state.Op{Field: recordField(r.id), Kind: state.Set, Value: released.encode(), TTL: h.opts.Remember})
+		u.Ops = append(u.Ops, state.Op{Field: recordField(r.id), Kind: state.Set, Value: kit.JSON(&released), TTL: h.opts.Remember})
 		*shown = *released.show(r.id, v.name, nil, v.clock)
 		return u, nil
 	})
@@ -100,7 +105,7 @@ func (h *Holds) Release(ctx context.Context, c Change) (*Hold, error) {
 // and that the hold is live by the store's clock.
 func (r *storedRecord) ifLive() *state.Update {
 	return &state.Update{If: []state.Condition{
-		{Field: recordField(r.id), ID: r.field.ID}, {Field: liveField(r.User, r.id), Kind: state.Exists},
+		kit.Same(recordField(r.id), r.field.ID), {Field: liveField(r.User, r.id), Kind: state.Exists},
 	}}
 }
 
@@ -111,7 +116,7 @@ func (r *storedRecord) sell(v *view, shown *Hold) *state.Update {
 	sold := r.record
 	sold.State, sold.Sold, sold.Last, sold.After = Sold, v.clock, 0, 0
 	u.Ops = []state.Op{
-		{Field: recordField(r.id), Kind: state.Set, Value: sold.encode()},
+		{Field: recordField(r.id), Kind: state.Set, Value: kit.JSON(&sold)},
 		{Field: liveField(r.User, r.id), Kind: state.Delete},
 	}
 	for _, name := range r.Seats {
@@ -125,8 +130,9 @@ func (r *storedRecord) sell(v *view, shown *Hold) *state.Update {
 // done. decide changes the hold that it receives to that after the update.
 func (h *Holds) edit(
 	ctx context.Context, operation string, c Change, decide func(*view, *storedRecord, *Hold) (*state.Update, error),
-) (*Hold, error) {
-	result, err := kit.Retry(ctx, "resource "+c.Resource, func() (*Hold, error) {
+) (_ *Hold, err error) {
+	defer h.results.Count(operation, &err)
+	return kit.Retry(ctx, "resource "+c.Resource, func() (*Hold, error) {
 		v, r, err := h.readHold(ctx, c.Resource, c.ID)
 		if err != nil {
 			return nil, err
@@ -149,6 +155,64 @@ func (h *Holds) edit(
 		}
 		return shown, err
 	})
-	h.results.Count(operation, err)
-	return result, err
+}
+
+// ExpiredEvent is the event of a hold that was not confirmed in time.
+type ExpiredEvent struct {
+	Type     events.Kind `json:"type"` // events.HoldExpired
+	Resource string      `json:"resource"`
+	Hold     string      `json:"hold"` // the id
+	User     string      `json:"user,omitempty"`
+	Seats    []string    `json:"seats"`
+}
+
+// Events returns a function for events.Options.Translate. It makes an ExpiredEvent of each hold
+// that has expired. The record of the hold, which lives longer, has the user and the seats. They
+// are missing if the record was forgotten or the resource was deleted meanwhile.
+func Events(reader kit.StateReader) events.Translate {
+	return func(ctx context.Context, channel string, messages []events.EndedMessage) ([]events.OwnEvent, bool, error) {
+		resource, ours := strings.CutPrefix(channel, channelPrefix)
+		if !ours {
+			return nil, false, nil
+		}
+		var list []events.OwnEvent
+		var records []string
+		for _, m := range messages {
+			for field := range m.Gone {
+				if strings.HasPrefix(field, livePrefix) {
+					e := &ExpiredEvent{Type: events.HoldExpired, Resource: resource, Hold: idOf(field), Seats: []string{}}
+					list = append(list, events.OwnEvent{Kind: e.Type, Message: m.ID, Name: e.Hold, Body: e})
+					records = append(records, recordField(e.Hold))
+				}
+			}
+		}
+		if len(list) == 0 {
+			return nil, true, nil
+		}
+		slices.SortFunc(list, func(a, b events.OwnEvent) int { // the same order in a repeated call
+			return strings.Compare(fmt.Sprint(a.Message, a.Name), fmt.Sprint(b.Message, b.Name))
+		})
+		return list, true, addFacts(ctx, reader, channel, records, list)
+	}
+}
+
+// addFacts adds the users and the seats of the records to the events.
+func addFacts(ctx context.Context, reader kit.StateReader, channel string, records []string, list []events.OwnEvent) error {
+	page, err := kit.ReadState(ctx, reader, queue.StateRead{Channel: channel, Fields: records})
+	if err != nil {
+		return err
+	}
+	byID := make(map[string]*record)
+	for _, f := range page.Fields {
+		if r, err := parseRecord(f.Field); err == nil {
+			byID[idOf(f.Name)] = r
+		}
+	}
+	for _, own := range list {
+		e := own.Body.(*ExpiredEvent)
+		if r := byID[e.Hold]; r != nil {
+			e.User, e.Seats = r.User, r.Seats
+		}
+	}
+	return nil
 }

@@ -19,33 +19,28 @@ import (
 // the index with the resources. Differences of cards last for some seconds after a change, and so
 // do all differences of a state that changes between the reads of its pages.
 func Check(o kit.CheckOptions) task.Check {
-	return task.Check{Name: "holds", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
-		c := checker{CheckOptions: o}
+	return kit.Check("holds", func(ctx context.Context, f *kit.Findings) error {
+		c := checker{o, f}
 		known, err := kit.EachBatch(ctx, o.States, map[string]kit.Visit{channelPrefix: c.checkResources})
-		if err == nil {
-			err = kit.EachUnknown(ctx, o.Index, allList, channelPrefix, known, c.compareCards) // a resource may be new
+		if err != nil {
+			return err
 		}
-		return c.found, err
-	}}
+		return kit.EachUnknown(ctx, o.Index, allList, channelPrefix, known, c.compareCards) // a resource may be new
+	})
 }
 
 // checker is one look of a check.
 type checker struct {
 	kit.CheckOptions
-	found []task.Finding
+	*kit.Findings
 }
 
 func (c *checker) report(name, format string, args ...any) {
-	c.found = append(c.found, task.Finding{
-		Subject: channelPrefix + name, Problem: fmt.Sprintf(format, args...),
-		Remedy: "look for writes to the channel from outside; PUT with an import restores what your database knows",
-	})
+	c.Add(channelPrefix+name, "look for writes to the channel from outside; PUT with an import restores what your database knows", format, args...)
 }
 
 func (c *checker) reportCard(name, problem string) {
-	c.found = append(c.found, task.Finding{
-		Subject: channelPrefix + name, Problem: problem, Remedy: "brokers correct it within a minute; if it stays, look at their logs",
-	})
+	c.Add(channelPrefix+name, "brokers correct it within a minute; if it stays, look at their logs", "%s", problem)
 }
 
 // checkResources checks resources.
@@ -164,4 +159,10 @@ func (c *checker) compareCards(ctx context.Context, names []string) error {
 		}
 	}
 	return nil
+}
+
+// Restore returns a round of a janitor that makes the brokers compute again the cards of resources
+// without one, see [kit.Restore].
+func Restore(o kit.CheckOptions) task.Round {
+	return kit.Restore(o, kit.Restored{Name: "holds", Prefix: channelPrefix})
 }

@@ -43,10 +43,4 @@
 // as the new capacity ([state.AtMost]). Confirm, renew and release require that the record has the
 // id that was read, and that $$live:… exists. So one of two racing calls wins, and the other reads
 // what the first one did.
-//
-// # Files
-//
-// Files in reading order: extension.go, round.go, check.go, endpoints.go, expired.go, list.go,
-// status.go, metrics.go, look.go, put.go, change.go, take.go, holds.go, restore.go, resource.go,
-// record.go, seats.go, options.go.
 package hold

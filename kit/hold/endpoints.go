@@ -7,12 +7,41 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"switchboard/broker/api"
+	"switchboard/broker/extension"
+	"switchboard/broker/namespace"
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
 	"switchboard/kit"
 	"switchboard/queue"
 )
+
+// Extension returns a function for broker.Options.Extensions.
+func Extension(opts Options) func(*extension.Host) (extension.Extension, error) {
+	return func(host *extension.Host) (extension.Extension, error) {
+		h, err := New(host, opts)
+		if err != nil {
+			return extension.Extension{}, err
+		}
+		return h.Extension(), nil
+	}
+}
+
+// Extension returns the extension of a broker: methods, calls and the channels of resources.
+func (h *Holds) Extension() extension.Extension {
+	return extension.Extension{
+		Name: "holds", Methods: h.methods(), Calls: h.calls(),
+		Channels: []extension.ChannelKind{{Rule: namespace.Rule{
+			Name: channelPrefix + "*", Subscribe: *h.opts.Read, State: *h.opts.Read,
+			// A write from outside must not shorten the life of a resource.
+			StateKeep: namespace.KeepForever, FieldsGone: true,
+		}}},
+		Run:     h.Run,
+		Metrics: []prometheus.Collector{h.results, h.newCollector()},
+	}
+}
 
 // The requests of calls and of methods, see [kit.Binder]. A method has no user: that is the user of
 // the connection.
@@ -58,10 +87,7 @@ func (h *Holds) calls() []api.Call {
 		})
 	}
 	return []api.Call{
-		call("GET /v1/holds", api.ScopeRead, func(ctx context.Context, q struct {
-			Cursor string `query:"cursor"`
-			Limit  int    `query:"limit" range:"page"`
-		}) (*Page, error) {
+		call("GET /v1/holds", api.ScopeRead, func(ctx context.Context, q kit.Paged) (*Page, error) {
 			return h.List(ctx, q.Cursor, q.Limit)
 		}),
 		call("PUT /v1/holds/{resource}", api.ScopePush, func(ctx context.Context, q struct {
@@ -189,10 +215,7 @@ func (q saleRequest) take(user string) TakeRequest {
 func answer[T any](result T, err error) (any, error) {
 	switch {
 	case errors.Is(err, queue.ErrNotReplicated):
-		return nil, &wire.DetailedError{
-			Err:  wire.Errorf(wire.Unavailable, "stored, but not confirmed by a replica in time; repeat the call to wait again"),
-			Data: result,
-		}
+		return nil, wire.Errorf(wire.Unavailable, "stored, but not confirmed by a replica in time; repeat the call to wait again").With(result)
 	case errors.Is(err, queue.ErrNoReplicas):
 		return nil, wire.Errorf(wire.BadRequest, "durable: this broker keeps its state in memory, where there are no replicas")
 	case err != nil:

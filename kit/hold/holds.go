@@ -27,6 +27,7 @@ import (
 // With queue.ErrNotReplicated, the result is valid and stored, but no replica has confirmed it.
 type Holds struct {
 	host    *extension.Host
+	store   kit.Store
 	opts    Options
 	results kit.Results
 	cards   *kit.Cards // of the list of all resources
@@ -39,7 +40,7 @@ func New(host *extension.Host, opts Options) (*Holds, error) {
 		return nil, err
 	}
 	h := &Holds{
-		host: host, opts: opts,
+		host: host, store: kit.HostStore(host), opts: opts,
 		results: kit.NewResults("switchboard_holds_total", "Operations on holds and sales"),
 	}
 	h.cards = &kit.Cards{Index: opts.Index, Lease: opts.Rounds, All: allList, Compute: h.computeCards}
@@ -147,8 +148,8 @@ func (h *Holds) readHold(ctx context.Context, resource, id string) (*view, *stor
 // change writes an update of the resource that was read. If one of the conditions on $resource, on
 // records or on live holds is not met, the error is kit.ErrChanged.
 func (h *Holds) change(ctx context.Context, v *view, u *state.Update, durable bool) error {
-	u.If = append(u.If, state.Condition{Field: resourceField, ID: v.version})
-	u.Writer, u.Keep = state.BackendHolder, v.resource.keep(v.clock)
+	u.If = append(u.If, kit.Same(resourceField, v.version))
+	u.Keep = v.resource.keep(v.clock)
 	_, err := h.write(ctx, v, u, durable)
 	return err
 }
@@ -157,7 +158,7 @@ func (h *Holds) change(ctx context.Context, v *view, u *state.Update, durable bo
 // from the read, so that each end is the one that the answer has.
 func (h *Holds) write(ctx context.Context, v *view, u *state.Update, durable bool) (int64, error) {
 	u.From = v.clock
-	done, err := h.host.Change(ctx, v.channel, u, extension.ChangeOptions{Durable: durable})
+	done, err := h.store.Change(ctx, v.channel, u, durable)
 	h.cards.Note(v.name) // also after an error: the change may be stored
 	if refusal, ok := errors.AsType[*state.Refusal](err); ok && refusal.Err.Code == wire.Conflict {
 		for name := range refusal.Fields {

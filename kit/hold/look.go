@@ -2,9 +2,10 @@ package hold
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"switchboard/internal/state"
 	"switchboard/kit"
@@ -31,10 +32,7 @@ var counted = []state.FieldGroup{{Prefix: seatGroup}, {Prefix: livePrefix, Paren
 
 // lookAt reads resources, in one round trip.
 func lookAt(ctx context.Context, states kit.StateReader, names []string) []look {
-	reads := make([]queue.StateRead, len(names))
-	for i, name := range names {
-		reads[i] = queue.StateRead{Channel: channelPrefix + name, Fields: []string{resourceField}, Count: counted}
-	}
+	reads := kit.ReadsOf(channelPrefix, names, queue.StateRead{Fields: []string{resourceField}, Count: counted})
 	looks := make([]look, len(names))
 	for i, page := range states.ReadStates(ctx, reads) {
 		looks[i].name = names[i]
@@ -96,6 +94,64 @@ func (l *look) card() index.Card {
 			}
 		}
 	}
-	c.Data, _ = json.Marshal(counts) // never fails
+	c.Data = kit.JSON(counts)
 	return c
+}
+
+// Run makes a round every second, with jitter, until ctx ends. Only the list of resources and the
+// metrics need it.
+func (h *Holds) Run(ctx context.Context) error {
+	return h.cards.Run(ctx, h.host.Logger(), "resources")
+}
+
+// Round computes the cards of the resources that have changed or are due, see [kit.Cards].
+func (h *Holds) Round(ctx context.Context) error { return h.cards.Round(ctx) }
+
+// computeCards computes the cards of resources, and removes what has expired.
+func (h *Holds) computeCards(ctx context.Context, names []string) []kit.Computed {
+	list := make([]kit.Computed, len(names))
+	var expired []string
+	for i, l := range lookAt(ctx, h.host, names) {
+		if list[i].Err = l.err; l.err != nil {
+			continue
+		}
+		if l.expired > 0 {
+			expired = append(expired, channelPrefix+l.name)
+		}
+		list[i].Card = l.card()
+		if l.next > 0 {
+			list[i].Changes = max(time.Millisecond, millis(l.next-l.clock+1))
+		}
+	}
+	// Each look has to look at the fields that are due, until they are removed.
+	if err := h.host.SweepStates(ctx, expired...); err != nil {
+		log := h.host.Logger()
+		log.Warn().Err(err).Msg("fields of expired holds are removed later")
+	}
+	return list
+}
+
+// newCollector returns the numbers of places that are held and sold.
+func (h *Holds) newCollector() prometheus.Collector {
+	holds := prometheus.NewDesc("switchboard_holds", "Places that are held or sold, by state, in all brokers.", []string{"state"}, nil)
+	return kit.Gauges{
+		Descs: []*prometheus.Desc{holds},
+		Count: func(ctx context.Context, set func(*prometheus.Desc, int, ...string)) {
+			for _, s := range []State{Held, Sold} {
+				var lists []string
+				for bit := range countBits {
+					lists = append(lists, bitList(s, bit))
+				}
+				counts, err := h.opts.Index.Count(ctx, lists...)
+				if err != nil {
+					continue
+				}
+				places := 0
+				for bit, resources := range counts {
+					places += resources << bit
+				}
+				set(holds, places, string(s))
+			}
+		},
+	}
 }

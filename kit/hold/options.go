@@ -8,6 +8,7 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/internal/leader"
+	"switchboard/internal/setting"
 	"switchboard/kit/index"
 )
 
@@ -15,18 +16,18 @@ import (
 type Options struct {
 	// HoldTime is how long a hold lasts unless the resource or the call says otherwise. Zero means 15
 	// minutes.
-	HoldTime time.Duration `setting:"hold_time"`
+	HoldTime time.Duration `setting:"hold_time" default:"15m"`
 	// MaxLife is how long a hold lasts at most, however often it is renewed, unless the resource says
 	// otherwise. Zero means an hour.
 	MaxLife time.Duration `setting:"max_life"`
 	// PerUser is how many holds a user may have at a time in one resource, unless the resource says
 	// otherwise. Zero means 1.
-	PerUser int `setting:"per_user"`
+	PerUser int `setting:"per_user" default:"1"`
 	// Remember is how long a hold that has ended is known by its id. Zero means a day.
-	Remember time.Duration `setting:"remember"`
+	Remember time.Duration `setting:"remember" default:"24h"`
 	// Remembered is how many holds that have ended are known of one user and resource. The oldest are
 	// forgotten first. Zero means 32.
-	Remembered int `setting:"remembered"`
+	Remembered int `setting:"remembered" default:"32"`
 	// Read are the clients that may read and follow the seats of a resource. They see which seats are
 	// held or sold, not by whom. Nil means namespace.Anyone.
 	Read *namespace.Access `setting:"read"`
@@ -65,11 +66,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Read == nil {
 		o.Read = new(namespace.Anyone)
 	}
-	o.HoldTime = cmp.Or(o.HoldTime, 15*time.Minute)
+	setting.Fill(&o)
 	o.MaxLife = cmp.Or(o.MaxLife, max(time.Hour, o.HoldTime))
-	o.PerUser = cmp.Or(o.PerUser, 1)
-	o.Remember = cmp.Or(o.Remember, 24*time.Hour)
-	o.Remembered = cmp.Or(o.Remembered, 32)
 	if o.Index == nil {
 		o.Index = index.NewMemory()
 	}

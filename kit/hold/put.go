@@ -2,7 +2,6 @@ package hold
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -66,7 +65,7 @@ func (h *Holds) Put(ctx context.Context, resource string, req PutRequest) (*Stat
 		ids[i], seen[one.ID] = one.ID, true
 	}
 	version, err := kit.Retry(ctx, "resource "+resource, func() (int64, error) { return h.tryPut(ctx, resource, ids, req) })
-	h.results.Count("put", err)
+	h.results.Count("put", &err)
 	if !stored(err) {
 		return nil, err
 	}
@@ -96,20 +95,15 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 	if err := next.check(h.opts, v.clock); err != nil {
 		return 0, err
 	}
-	value, err := json.Marshal(&next)
-	if err != nil {
-		return 0, err
-	}
 	// Another resource of this name, which was just deleted, may have left seats for a millisecond.
-	exists, most := state.Condition{Field: resourceField, Kind: state.IsAbsent}, 0
+	exists, most := kit.Same(resourceField, 0), 0
 	if v.resource != nil {
-		exists, most = state.Condition{Field: resourceField, ID: v.version}, next.Capacity
+		exists, most = kit.Same(resourceField, v.version), next.Capacity
 	}
 	v.resource = &next
 	u := &state.Update{
-		If:     []state.Condition{exists, {Field: seatGroup, Kind: state.AtMost, Max: most}},
-		Ops:    []state.Op{{Field: resourceField, Kind: state.Set, Value: value}},
-		Writer: state.BackendHolder,
+		If:  []state.Condition{exists, {Field: seatGroup, Kind: state.AtMost, Max: most}},
+		Ops: []state.Op{kit.Set(resourceField, &next)},
 	}
 	u.Keep = next.keep(v.clock)
 	for i, one := range req.Import {
@@ -128,10 +122,7 @@ func (h *Holds) tryPut(ctx context.Context, resource string, ids []string, req P
 // otherVersion returns the error for a resource whose version does not meet the condition. It is 0
 // if there is no resource.
 func otherVersion(v *view) error {
-	return &wire.DetailedError{
-		Err:  wire.Errorf(wire.Conflict, "resource %s: it has another version", v.name),
-		Data: map[string]int64{"version": v.version},
-	}
+	return wire.Errorf(wire.Conflict, "resource %s: it has another version", v.name).With(map[string]int64{"version": v.version})
 }
 
 // putError returns the error of a PUT that the store has refused.
@@ -147,14 +138,9 @@ func (h *Holds) putError(ctx context.Context, v *view, u *state.Update, err erro
 		if now, statusErr := h.Status(ctx, v.name); statusErr == nil {
 			facts = now
 		}
-		return &wire.DetailedError{
-			Err: wire.Errorf(wire.Conflict, "resource %s: more than %d places are held and sold", v.name, v.resource.Capacity), Data: facts,
-		}
+		return wire.Errorf(wire.Conflict, "resource %s: more than %d places are held and sold", v.name, v.resource.Capacity).With(facts)
 	case refusal.Err.Code == wire.Conflict:
-		return &wire.DetailedError{
-			Err:  wire.Errorf(wire.Conflict, "import: %d of the seats are taken by other holds", len(refusal.Fields)),
-			Data: map[string][]string{"taken": namesOf(refusal)},
-		}
+		return wire.Errorf(wire.Conflict, "import: %d of the seats are taken by other holds", len(refusal.Fields)).With(map[string][]string{"taken": namesOf(refusal)})
 	}
 	return err
 }
@@ -207,7 +193,7 @@ func (h *Holds) importOne(v *view, u *state.Update, one Imported) error {
 func importExisting(v *view, u *state.Update, r *storedRecord, one Imported) error {
 	shown := v.show(r)
 	if r.User != one.User || !r.isOf(one.Seats, one.Count) {
-		return &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "id %s: it has another user or other places", r.id), Data: shown}
+		return wire.Errorf(wire.Conflict, "id %s: it has another user or other places", r.id).With(shown)
 	}
 	switch {
 	case shown.State == Held && one.Until == 0:
@@ -234,25 +220,20 @@ func checkUnique(u *state.Update) error {
 
 // Delete removes a resource with all of its holds and sales, if its version meets the condition,
 // else the error is Conflict.
-func (h *Holds) Delete(ctx context.Context, resource string, match kit.Match) error {
-	_, err := kit.Retry(ctx, "resource "+resource, func() (struct{}, error) {
+func (h *Holds) Delete(ctx context.Context, resource string, match kit.Match) (err error) {
+	defer h.results.Count("delete", &err)
+	return kit.Again(ctx, "resource "+resource, func() error {
 		v, err := h.readExisting(ctx, resource, nil)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if !match.Met(v.version) {
-			return struct{}{}, otherVersion(v)
+			return otherVersion(v)
 		}
 		// The rest of the state ends with its keeping time, at once.
-		u := &state.Update{
-			If:     []state.Condition{{Field: resourceField, ID: v.version}},
-			Ops:    []state.Op{{Field: resourceField, Kind: state.Delete}},
-			Writer: state.BackendHolder,
-		}
+		u := &state.Update{If: []state.Condition{kit.Same(resourceField, v.version)}, Ops: []state.Op{kit.Delete(resourceField)}}
 		u.Keep = time.Millisecond
 		_, err = h.write(ctx, v, u, false)
-		return struct{}{}, err
+		return err
 	})
-	h.results.Count("delete", err)
-	return err
 }

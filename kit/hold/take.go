@@ -37,29 +37,22 @@ type TakeRequest struct {
 }
 
 // Hold holds all of the places, or none.
-func (h *Holds) Hold(ctx context.Context, resource string, req TakeRequest) (*Hold, error) {
-	result, err := h.take(ctx, resource, Held, req)
-	h.results.Count("hold", err)
-	return result, err
+func (h *Holds) Hold(ctx context.Context, resource string, req TakeRequest) (_ *Hold, err error) {
+	defer h.results.Count("hold", &err)
+	return h.take(ctx, resource, Held, req)
 }
 
 // Sell sells places without a hold.
-func (h *Holds) Sell(ctx context.Context, resource string, req TakeRequest) (*Hold, error) {
-	result, err := h.take(ctx, resource, Sold, req)
-	h.results.Count("sell", err)
-	return result, err
+func (h *Holds) Sell(ctx context.Context, resource string, req TakeRequest) (_ *Hold, err error) {
+	defer h.results.Count("sell", &err)
+	return h.take(ctx, resource, Sold, req)
 }
 
 func (h *Holds) take(ctx context.Context, resource string, as State, req TakeRequest) (*Hold, error) {
 	if err := kit.CheckKey(req.ID, req.Key); err != nil {
 		return nil, err
 	}
-	switch {
-	case req.Key != "":
-		req.ID = "key-" + kit.KeyedID(req.User, req.Key)
-	case req.ID == "":
-		req.ID = strings.ToLower(rand.Text())
-	}
+	req.ID = kit.NewID(req.ID, req.User, req.Key, strings.ToLower(rand.Text()))
 	if err := errors.Join(checkID(req.ID), checkUser(req.User)); err != nil {
 		return nil, err
 	}
@@ -117,7 +110,7 @@ func (h *Holds) tryTake(ctx context.Context, resource string, as State, req Take
 // newHold returns the update that makes a hold or a sale. perUser is the most holds of the user, 0
 // for no limit.
 func (h *Holds) newHold(v *view, id string, r *record, lease time.Duration, perUser int) *state.Update {
-	u := &state.Update{If: []state.Condition{{Field: recordField(id), Kind: state.IsAbsent}}}
+	u := &state.Update{If: []state.Condition{kit.Same(recordField(id), 0)}}
 	recordLease, parent := time.Duration(0), recordField(id)
 	if r.State == Held {
 		recordLease, parent = lease+millis(r.After), liveField(r.User, id)
@@ -127,13 +120,13 @@ func (h *Holds) newHold(v *view, id string, r *record, lease time.Duration, perU
 		}
 		u.Ops = append(u.Ops, live)
 	}
-	u.Ops = append(u.Ops, state.Op{Field: recordField(id), Kind: state.Set, Value: r.encode(), TTL: recordLease})
+	u.Ops = append(u.Ops, state.Op{Field: recordField(id), Kind: state.Set, Value: kit.JSON(r), TTL: recordLease})
 	if r.User != "" {
 		created := strconv.AppendInt(nil, r.Created, 10)
 		u.Ops = append(u.Ops, state.Op{Field: ofField(r.User, id), Kind: state.Set, Value: created, Parent: recordField(id)})
 	}
 	for _, name := range r.Seats {
-		u.If = append(u.If, state.Condition{Field: seatField(name), Kind: state.IsAbsent})
+		u.If = append(u.If, kit.Same(seatField(name), 0))
 		u.Ops = append(u.Ops, state.Op{
 			Field: seatField(name), Kind: state.Set, Value: seatValue(r.State), TTL: lease, Parent: parent, GroupMax: v.resource.Capacity,
 		})
@@ -151,9 +144,9 @@ func (h *Holds) repeat(ctx context.Context, v *view, r *storedRecord, as State, 
 	case shown.State == Expired || shown.State == Released:
 		return nil, ended(shown)
 	case !same:
-		return nil, &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "id %s: it has other places", req.ID), Data: shown}
+		return nil, wire.Errorf(wire.Conflict, "id %s: it has other places", req.ID).With(shown)
 	case as == Sold && shown.State == Held:
-		return nil, &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "id %s: it is a hold; confirm it", req.ID), Data: shown}
+		return nil, wire.Errorf(wire.Conflict, "id %s: it is a hold; confirm it", req.ID).With(shown)
 	}
 	if err := h.sync(ctx, v, req.Durable); err != nil {
 		return shown, err
@@ -175,7 +168,7 @@ func ended(h *Hold) error {
 	if h.State == Released {
 		what = "hold %s was released"
 	}
-	return &wire.DetailedError{Err: wire.Errorf(wire.Expired, what, h.ID), Data: h}
+	return wire.Errorf(wire.Expired, what, h.ID).With(h)
 }
 
 // takeError returns the error of a hold that the store has refused.
@@ -185,22 +178,13 @@ func takeError(v *view, r *record, err error) error {
 	case !ok:
 		return err
 	case refusal.Err.Code == wire.Full && refusal.Group == seatGroup:
-		return &wire.DetailedError{
-			Err:  wire.Errorf(wire.Full, "resource %s: fewer than %d places are free", v.name, len(r.Seats)),
-			Data: map[string]int{"capacity": v.resource.Capacity},
-		}
+		return wire.Errorf(wire.Full, "resource %s: fewer than %d places are free", v.name, len(r.Seats)).With(map[string]int{"capacity": v.resource.Capacity})
 	case refusal.Err.Code == wire.Full:
-		return &wire.DetailedError{
-			Err:  wire.Errorf(wire.Conflict, "user %s already has %d holds of %s", r.User, refusal.Max, v.name),
-			Data: map[string][]string{"holds": namesOf(refusal)},
-		}
+		return wire.Errorf(wire.Conflict, "user %s already has %d holds of %s", r.User, refusal.Max, v.name).With(map[string][]string{"holds": namesOf(refusal)})
 	case refusal.Err.Code == wire.Conflict && r.Units:
 		return kit.ErrChanged // a random name is in use
 	case refusal.Err.Code == wire.Conflict:
-		return &wire.DetailedError{
-			Err:  wire.Errorf(wire.Conflict, "resource %s: %d of the seats are not free", v.name, len(refusal.Fields)),
-			Data: map[string][]string{"taken": namesOf(refusal)},
-		}
+		return wire.Errorf(wire.Conflict, "resource %s: %d of the seats are not free", v.name, len(refusal.Fields)).With(map[string][]string{"taken": namesOf(refusal)})
 	}
 	return err
 }
@@ -241,8 +225,8 @@ func (h *Holds) forget(ctx context.Context, v *view, u *state.Update) error {
 		if over <= 0 || r == nil || r.State == Sold || read.live(r) {
 			continue
 		}
-		u.If = append(u.If, state.Condition{Field: recordField(id), ID: r.field.ID})
-		u.Ops = append(u.Ops, state.Op{Field: recordField(id), Kind: state.Delete})
+		u.If = append(u.If, kit.Same(recordField(id), r.field.ID))
+		u.Ops = append(u.Ops, kit.Delete(recordField(id)))
 		over--
 	}
 	return nil

@@ -164,7 +164,7 @@ func TestFinishedRoomsWithoutMembersEnd(t *testing.T) {
 // TestFinishedEmptyLife checks the default of Mode.FinishedEmptyLife, and its bounds.
 func TestFinishedEmptyLife(t *testing.T) {
 	for life, ok := range map[time.Duration]bool{0: true, time.Hour: true, -time.Second: false, room.MaxFinishedLife + 1: false} {
-		_, err := room.New(nil, room.Options{Modes: map[string]room.Mode{"a": {FinishedEmptyLife: life}}})
+		_, err := room.New(new(extension.Host), room.Options{Modes: map[string]room.Mode{"a": {FinishedEmptyLife: life}}})
 		if (err == nil) != ok {
 			t.Errorf("%v: %v", life, err)
 		}

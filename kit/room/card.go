@@ -102,7 +102,7 @@ func (l *look) indexCard(old index.Card) index.Card {
 	c := index.Card{ID: l.id, Version: l.version}
 	if l.snapshot != nil {
 		card := l.snapshot.card()
-		c.Data, c.Lists = mustJSON(card), l.snapshot.lists(&card)
+		c.Data, c.Lists = kit.JSON(card), l.snapshot.lists(&card)
 		if len(l.snapshot.Members) == 0 {
 			c.Lists[listEmpty] = l.emptySince(old)
 		}

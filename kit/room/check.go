@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"switchboard/janitor/task"
@@ -17,8 +18,8 @@ import (
 // the lobbies from the cards. It finds cards and lobbies that differ. Each difference lasts for
 // some seconds after a change.
 func Check(o kit.CheckOptions) task.Check {
-	return task.Check{Name: "rooms", Apart: task.Apart, Find: func(ctx context.Context) ([]task.Finding, error) {
-		c := checker{CheckOptions: o}
+	return kit.Check("rooms", func(ctx context.Context, f *kit.Findings) error {
+		c := checker{CheckOptions: o, Findings: f}
 		known, err := kit.EachBatch(ctx, o.States, map[string]kit.Visit{channelPrefix: c.compare, lobbyPrefix: c.addLobbies})
 		if err == nil {
 			err = kit.EachUnknown(ctx, o.Index, orderCreated, channelPrefix, known, c.compare) // a room may be new
@@ -26,21 +27,19 @@ func Check(o kit.CheckOptions) task.Check {
 		if err == nil {
 			err = c.checkLobbies(ctx)
 		}
-		return c.found, err
-	}}
+		return err
+	})
 }
 
 // checker is one look of a check.
 type checker struct {
 	kit.CheckOptions
+	*kit.Findings
 	lobbies []string // the names of those that have a state, or rooms
-	found   []task.Finding
 }
 
 func (c *checker) report(channel, problem string) {
-	c.found = append(c.found, task.Finding{
-		Subject: channel, Problem: problem, Remedy: "brokers correct it within a minute; if it stays, look at their logs",
-	})
+	c.Add(channel, "brokers correct it within a minute; if it stays, look at their logs", "%s", problem)
 }
 
 // addLobbies adds lobbies that have a state.
@@ -86,7 +85,7 @@ func differs(stored, card index.Card) string {
 	a, errA := parseCard(stored)
 	b, errB := parseCard(card)
 	a.LastActivity, b.LastActivity = 0, 0
-	if errA != nil || errB != nil || !bytes.Equal(mustJSON(a), mustJSON(b)) {
+	if errA != nil || errB != nil || !bytes.Equal(kit.JSON(a), kit.JSON(b)) {
 		return "its card differs from the room"
 	}
 	if list := differentList(stored.Lists, card.Lists); list != "" {
@@ -113,21 +112,17 @@ func differentList(a, b map[string]int64) string {
 
 // checkLobbies compares the lobbies with the cards.
 func (c *checker) checkLobbies(ctx context.Context) error {
-	done := map[string]bool{}
-	for _, lobby := range c.lobbies {
-		if done[lobby] {
-			continue
-		}
-		done[lobby] = true
-		page := c.States.ReadStates(ctx, []queue.StateRead{{Channel: lobbyPrefix + lobby, Prefix: groupLobby}})[0]
-		if page.Err != nil {
-			return page.Err
+	slices.Sort(c.lobbies)
+	for _, lobby := range slices.Compact(c.lobbies) {
+		page, err := kit.ReadState(ctx, c.States, queue.StateRead{Channel: lobbyPrefix + lobby, Prefix: groupLobby})
+		if err != nil {
+			return err
 		}
 		newest, err := newestRooms(ctx, c.Index, lobby)
 		if err != nil {
 			return err
 		}
-		for _, f := range page.Value.Fields {
+		for _, f := range page.Fields {
 			id := strings.TrimPrefix(f.Name, groupLobby)
 			card, found := newest[id]
 			switch {
@@ -143,4 +138,19 @@ func (c *checker) checkLobbies(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Restore returns a round of a janitor that makes the brokers compute again the lobbies, and the
+// cards of rooms without one, see [kit.Restore].
+func Restore(o kit.CheckOptions) task.Round {
+	return kit.Restore(o, kit.Restored{
+		Name: "rooms", Prefix: channelPrefix, In: dueAfter,
+		Other: func(ctx context.Context, channel string) error {
+			lobby, found := strings.CutPrefix(channel, lobbyPrefix)
+			if !found {
+				return nil
+			}
+			return o.Index.Schedule(ctx, lobbyRefresh, lobbyTask+lobby)
+		},
+	})
 }

@@ -95,7 +95,7 @@ func (r *Rooms) make(ctx context.Context, a Actor, id string, doc *Room, q Creat
 		return err == nil, err // after an error, the room may be stored
 	}
 	s, err := r.readCore(ctx, id, a.User, false)
-	if err == nil && s.creator != a.User || refused(err, wire.NotFound) {
+	if err == nil && s.creator != a.User || kit.HasCode(err, wire.NotFound) {
 		undo()
 	}
 	return false, err
@@ -114,7 +114,7 @@ func (r *Rooms) existing(ctx context.Context, a Actor, id string, byKey bool) (V
 	case err != nil:
 		return View{}, err
 	case !byKey:
-		return View{}, &wire.DetailedError{Err: exists, Data: s.view(a)}
+		return View{}, exists.With(s.view(a))
 	}
 	return s.view(a), nil
 }
@@ -206,8 +206,8 @@ func keyedID(mode, user, key string) string { return mode + ":~" + kit.KeyedID(u
 // are removed, if the id was used.
 func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q CreateRequest, used bool) (*state.Update, error) {
 	u := a.update()
-	u.If = []state.Condition{sameField(fieldRoom, 0)}
-	u.Ops = []state.Op{{Field: fieldRoom, Kind: state.Set, Value: mustJSON(doc)}}
+	u.If = []state.Condition{kit.Same(fieldRoom, 0)}
+	u.Ops = []state.Op{kit.Set(fieldRoom, doc)}
 	owner := q.Owner
 	if !a.isBackend() {
 		owner = a.User
@@ -217,24 +217,27 @@ func (r *Rooms) planCreate(ctx context.Context, a Actor, id string, doc *Room, q
 		u.If = append(u.If, isNew(a.User)...)
 	}
 	if owner != "" {
-		u.Ops = append(u.Ops, state.Op{Field: fieldOwner, Kind: state.Set, Value: mustJSON(owner)})
+		u.Ops = append(u.Ops, kit.Set(fieldOwner, owner))
 	}
 	if a.isCharged() {
-		u.Ops = append(u.Ops, state.Op{Field: fieldCreator, Kind: state.Set, Value: mustJSON(a.User)})
+		u.Ops = append(u.Ops, kit.Set(fieldCreator, a.User))
 	}
 	if doc.Visibility == Private {
-		u.Ops = append(u.Ops, state.Op{Field: fieldCode, Kind: state.Set, Value: mustJSON(newCode())})
+		u.Ops = append(u.Ops, kit.Set(fieldCode, newCode()))
 	}
 	if !used {
 		return u, nil
 	}
-	left := r.host.ReadStates(ctx, []queue.StateRead{{Channel: Channel(id)}})[0]
-	for _, f := range left.Value.Fields {
+	left, err := kit.ReadState(ctx, r.host, queue.StateRead{Channel: Channel(id)})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range left.Fields {
 		if !slices.ContainsFunc(u.Ops, func(op state.Op) bool { return op.Field == f.Name }) && f.Name != fieldNext && f.Name != fieldEnded && f.Parent == "" {
-			u.Ops = append(u.Ops, state.Op{Field: f.Name, Kind: state.Delete})
+			u.Ops = append(u.Ops, kit.Delete(f.Name))
 		}
 	}
-	return u, left.Err
+	return u, nil
 }
 
 // newCode returns a random code of 8 characters that people do not confuse.

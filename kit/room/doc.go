@@ -40,9 +40,7 @@
 //
 // # Files
 //
-// Files in reading order: restore.go, extension.go, rounds.go, forget.go, endpoints.go,
-// quickfor.go, check.go, lobby.go, create.go, ended.go, budget.go, delete.go, joinfor.go,
-// reserve.go, known.go, leave.go, quick.go, makers.go, list.go, metrics.go, mine.go, lists.go,
-// patch.go, view.go, join.go, partial.go, attempt.go, pending.go, actor.go, changed.go, card.go,
-// snapshot.go, member.go, rooms.go, document.go, options.go.
+// Files in reading order: endpoints.go, rooms.go, rounds.go, check.go, lobby.go, create.go,
+// ended.go, leave.go, join.go, quick.go, list.go, patch.go, partial.go, pending.go,
+// card.go, snapshot.go, member.go, options.go.
 package room

@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
+	"switchboard/kit"
+	"switchboard/kit/budget"
 	"switchboard/queue"
 )
 
@@ -66,8 +67,8 @@ func (r *Rooms) addEnded(u *state.Update, s *Snapshot, why Reason, all []queue.N
 	if bytes > MaxFinalFields {
 		e.Fields = nil
 	}
-	u.Ops = append(u.Ops, state.Op{Field: fieldEnded, Kind: state.Set, Value: mustJSON(e)})
-	u.If = append(u.If, sameField(fieldEnded, 0)) // an earlier event is not lost
+	u.Ops = append(u.Ops, kit.Set(fieldEnded, e))
+	u.If = append(u.If, kit.Same(fieldEnded, 0)) // an earlier event is not lost
 }
 
 // sendEnded stores the event in the field $$ended, and then removes the field. The event is stored
@@ -78,11 +79,8 @@ func (r *Rooms) sendEnded(ctx context.Context, id string, f queue.NamedField) er
 			return fmt.Errorf("store the end of room %s: %w", id, err)
 		}
 	}
-	u := &state.Update{
-		Writer: state.BackendHolder, If: []state.Condition{sameField(fieldEnded, f.ID)},
-		Ops: []state.Op{{Field: fieldEnded, Kind: state.Delete}},
-	}
-	_, err := r.host.Change(ctx, Channel(id), u, extension.ChangeOptions{})
+	u := &state.Update{If: []state.Condition{kit.Same(fieldEnded, f.ID)}, Ops: []state.Op{kit.Delete(fieldEnded)}}
+	_, err := kit.HostStore(r.host).Change(ctx, Channel(id), u, false)
 	if isStale(err) {
 		return nil // another process has removed it
 	}
@@ -100,7 +98,7 @@ func (r *Rooms) remove(ctx context.Context, id string, why Reason, keep func(*Sn
 	if err != nil {
 		return err
 	}
-	r.uncharge(ctx, id, s.creator)
+	r.budget.Return(ctx, s.creator, id)
 	closed := wire.Errorf(wire.NotFound, "the room has ended")
 	for _, m := range s.Members {
 		err = errors.Join(err, r.host.Unsubscribe(ctx, m.User, Channel(id), closed))
@@ -110,3 +108,140 @@ func (r *Rooms) remove(ctx context.Context, id string, why Reason, keep func(*Sn
 	}
 	return nil
 }
+
+// Delete ends a room, with the memberships and all of its fields, and the subscriptions of the
+// members. If version is not 0, the room must have it, else the error is conflict. Only the backend
+// deletes rooms.
+func (r *Rooms) Delete(ctx context.Context, id string, version int64) error {
+	return r.remove(ctx, id, ReasonDeleted, func(s *Snapshot) error {
+		if version != 0 && version != s.Version {
+			return wire.Errorf(wire.Conflict, "room %s: its version is %d", id, s.Version).With(s.view(Backend))
+		}
+		return nil
+	})
+}
+
+// planDelete returns the update that removes a room with the document and the members of the
+// snapshot. The counter in the conditions keeps a member that joins meanwhile from being removed
+// unseen. Shared fields that a member sets meanwhile stay; the next room with the id removes them.
+func (r *Rooms) planDelete(ctx context.Context, s *Snapshot, why Reason) (*state.Update, error) {
+	u := Backend.update()
+	u.If = []state.Condition{kit.Same(fieldRoom, s.Version), kit.Same(fieldNext, s.nextID)}
+	all, err := kit.ReadState(ctx, r.host, queue.StateRead{Channel: Channel(s.ID)})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all.Fields {
+		switch {
+		case f.Name == fieldEnded:
+			if err := r.sendEnded(ctx, s.ID, f); err != nil {
+				return nil, err
+			}
+		case f.Parent == "":
+			u.Ops = append(u.Ops, kit.Delete(f.Name))
+		}
+	}
+	r.addEnded(u, s, why, all.Fields)
+	return u, nil
+}
+
+// newBudget returns the budget of the rooms that users make. A room is charged to its user until
+// it ends, also if the user leaves it.
+func (r *Rooms) newBudget() *budget.Budget {
+	return budget.New(budget.Options{
+		Store: r.opts.Budget, Kind: "rooms", Setting: "kit.rooms.per_user", Most: r.opts.PerUser, Log: r.log,
+		Ended: func(ctx context.Context, user string, ids []string) (ended []string, err error) {
+			read := queue.StateRead{Fields: []string{fieldCreator}, Brief: true}
+			own, err := kit.ReadEach(ctx, r.host, channelPrefix, ids, read, func(_ string, page *queue.StatePage) (bool, error) {
+				return len(page.Fields) > 0 && string(page.Fields[0].Value) == string(kit.JSON(user)), nil
+			})
+			for i := range own {
+				if !own[i] {
+					ended = append(ended, ids[i])
+				}
+			}
+			return ended, err
+		},
+	})
+}
+
+// isCharged reports whether the rooms that the actor makes are charged to its user.
+func (a Actor) isCharged() bool { return !a.isBackend() && !a.free }
+
+// charge charges a room that is about to be made. undo returns it if the room is not made.
+func (r *Rooms) charge(ctx context.Context, a Actor, id string) (undo func(), err error) {
+	if !a.isCharged() {
+		return func() {}, nil
+	}
+	fresh, err := r.budget.Charge(ctx, a.User, id)
+	return func() {
+		if fresh {
+			r.budget.Return(context.WithoutCancel(ctx), a.User, id)
+		}
+	}, err
+}
+
+// forget makes a user leave its rooms, and ends the rooms that it has made and that have no members
+// then. It returns the number of rooms that the user was in or has made.
+func (r *Rooms) forget(ctx context.Context, user string) (removed int, err error) {
+	if checkUser(user) != nil {
+		return 0, nil // such a user cannot be in a room
+	}
+	made, err := r.budget.Objects(ctx, user)
+	if err != nil {
+		return 0, err
+	}
+	rooms := map[string]bool{}
+	for _, id := range made {
+		rooms[id] = true
+	}
+	for q := (MineRequest{}); ; {
+		page, err := r.Mine(ctx, Backend, user, q)
+		if err != nil {
+			return 0, err
+		}
+		for _, m := range page.Rooms {
+			rooms[m.ID] = true
+		}
+		if q.Cursor = page.Cursor; q.Cursor == "" {
+			break
+		}
+	}
+	for id := range rooms {
+		had, err := r.forgetIn(ctx, id, user)
+		if err != nil {
+			return removed, err
+		}
+		if had {
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+// forgetIn makes a user leave a room, and ends the room if the user has made it and it has no
+// members then. had reports whether the user was in the room or has ended it.
+func (r *Rooms) forgetIn(ctx context.Context, id, user string) (had bool, err error) {
+	switch _, err := r.Leave(ctx, Backend, id, user); {
+	case err == nil:
+		had = true
+	case !kit.HasCode(err, wire.NotFound):
+		return false, err
+	}
+	err = r.remove(ctx, id, ReasonDeleted, func(s *Snapshot) error {
+		if s.creator != user || len(s.Members) > 0 {
+			return errKept
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		return true, nil
+	case err == errKept, kit.HasCode(err, wire.NotFound):
+		return had, nil
+	}
+	return had, err
+}
+
+// errKept says that a room stays.
+var errKept error = wire.Errorf(wire.Conflict, "the room stays")

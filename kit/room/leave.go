@@ -48,16 +48,13 @@ func (s *Snapshot) checkBarred(user string) error {
 	if !found {
 		return nil
 	}
-	return &wire.DetailedError{
-		Err:  wire.Errorf(wire.Forbidden, "room %s: the user was removed from it and may not join yet", s.ID),
-		Data: map[string]int64{"until": until},
-	}
+	return wire.Errorf(wire.Forbidden, "room %s: the user was removed from it and may not join yet", s.ID).With(map[string]int64{"until": until})
 }
 
 // admitAgain adds to u that a user that was kicked may join again.
 func (s *Snapshot) admitAgain(u *state.Update, user string) {
 	if _, found := s.barred[barredField(user)]; found {
-		u.Ops = append(u.Ops, state.Op{Field: barredField(user), Kind: state.Delete})
+		u.Ops = append(u.Ops, kit.Delete(barredField(user)))
 	}
 }
 
@@ -81,7 +78,7 @@ func (r *Rooms) Leave(ctx context.Context, a Actor, id, user string) (Left, erro
 		}
 		return m, nil
 	})
-	if refused(err, wire.NotFound) {
+	if kit.HasCode(err, wire.NotFound) {
 		if err := r.unsubscribe(ctx, id, user, why); err != nil {
 			return Left{}, err
 		}
@@ -117,7 +114,7 @@ func (r *Rooms) KickFor(ctx context.Context, a Actor, id string, q KickRequest) 
 		}
 		return m, nil
 	})
-	if refused(err, wire.NotFound) && user != "" {
+	if kit.HasCode(err, wire.NotFound) && user != "" {
 		if err := r.kickAgain(ctx, id, user, why); err != nil {
 			return Left{}, err
 		}
@@ -145,15 +142,15 @@ func (r *Rooms) end(ctx context.Context, a Actor, id string, read reader, kick *
 			return nil, err
 		}
 		u = a.update()
-		u.If = []state.Condition{sameField(memberField(m.N), m.id)}
-		u.Ops = []state.Op{{Field: memberField(m.N), Kind: state.Delete}}
+		u.If = []state.Condition{kit.Same(memberField(m.N), m.id)}
+		u.Ops = []state.Op{kit.Delete(memberField(m.N))}
 		if kick == nil {
 			return u, nil
 		}
 		u.If = s.withOwner(a, u.If)
-		u.Ops = append(u.Ops, state.Op{Field: kickedField(m.N), Kind: state.Set, Value: mustJSON(m.User), TTL: KickedFor})
+		u.Ops = append(u.Ops, state.Op{Field: kickedField(m.N), Kind: state.Set, Value: kit.JSON(m.User), TTL: KickedFor})
 		if *kick > 0 {
-			u.Ops = append(u.Ops, state.Op{Field: barredField(m.User), Kind: state.Set, Value: mustJSON(m.N), TTL: *kick})
+			u.Ops = append(u.Ops, state.Op{Field: barredField(m.User), Kind: state.Set, Value: kit.JSON(m.N), TTL: *kick})
 		}
 		return u, nil
 	})

@@ -1,11 +1,16 @@
 package room
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
 
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
 	"switchboard/kit/index"
+	"switchboard/queue"
 )
 
 // ListRequest selects rooms, as the data of room.list and the query of the HTTP call. Zero values
@@ -186,4 +191,158 @@ func (r *Rooms) Query(ctx context.Context, ids []string) ([]View, error) {
 		}
 	}
 	return views, nil
+}
+
+// listKind is a kind of lists, which select rooms by some of the attributes in some of the
+// orders. A room is in one list of each kind and order.
+type listKind struct {
+	visibility, mode, status, region, owner bool
+	orders                                  string
+}
+
+// listKinds are the kinds, the most selective first. A query uses the first one whose attributes
+// it has, and checks its other attributes on the cards.
+var listKinds = []listKind{
+	{owner: true, orders: "created activity"},
+	{visibility: true, region: true, mode: true, status: true, orders: "created"},
+	{region: true, mode: true, status: true, orders: "created"},
+	{visibility: true, mode: true, status: true, orders: "created started ended activity"},
+	{mode: true, status: true, orders: "created started ended activity"},
+	{region: true, orders: "created activity"},
+	{visibility: true, mode: true, orders: "created started ended activity"},
+	{mode: true, orders: "created started ended activity"},
+	{visibility: true, status: true, orders: "created started ended"},
+	{status: true, orders: "created started ended"},
+	{visibility: true, orders: "created started ended activity"},
+	{orders: "created started ended activity"},
+}
+
+// name returns the name of the list with the attributes of a, such as
+// created/mode=duel/status=waiting. ok is false if the kind does not have the order, or if a does
+// not have an attribute.
+func (k *listKind) name(order string, a attributes) (list string, ok bool) {
+	if !strings.Contains(k.orders, order) {
+		return "", false
+	}
+	list = order
+	for _, part := range []struct {
+		use         bool
+		name, value string
+	}{
+		{k.visibility, "visibility", a.visibility}, {k.mode, "mode", a.mode}, {k.status, "status", a.status},
+		{k.region, "region", a.region}, {k.owner, "owner", a.owner},
+	} {
+		if !part.use {
+			continue
+		}
+		if part.value == "" {
+			return "", false
+		}
+		list += "/" + part.name + "=" + short(state.Escape(part.value))
+	}
+	return list, true
+}
+
+// exact reports whether the kind uses all attributes of a.
+func (k *listKind) exact(a attributes) bool {
+	return k.visibility == (a.visibility != "") && k.mode == (a.mode != "") && k.status == (a.status != "") &&
+		k.region == (a.region != "") && k.owner == (a.owner != "")
+}
+
+// findList returns the most selective list for a query, and whether it selects by all attributes.
+func findList(order string, a attributes) (list string, exact bool) {
+	for i := range listKinds {
+		if list, ok := listKinds[i].name(order, a); ok {
+			return list, listKinds[i].exact(a)
+		}
+	}
+	return order, false // not reached: the last kind has every order
+}
+
+// Mine is a room that a user is in.
+type Mine struct {
+	Card
+	Channel  string `json:"channel"`
+	N        int    `json:"n"` // the number of the user
+	Reserved bool   `json:"reserved,omitempty"`
+	Away     bool   `json:"away,omitempty"`
+}
+
+// MinePage is a page of the rooms of a user, by the time of the join.
+type MinePage struct {
+	Rooms  []Mine `json:"rooms"`
+	Cursor string `json:"cursor,omitempty"` // of the next page, "" for the last one
+	Next   string `json:"next,omitempty"`   // the former name of Cursor, with the same value
+}
+
+// MineRequest is the data of room.mine.
+type MineRequest struct {
+	Cursor string `json:"cursor,omitempty" query:"cursor"`
+	Limit  int    `json:"limit,omitempty" query:"limit" range:"page"` // see kit.PageLimit. Zero means 100
+}
+
+// Mine returns the rooms that a user is in, with reservations. For the backend, user names the
+// user. The cards are those of List. The place of the user is read from each room, so that a room
+// that the user has left is not in the page.
+func (r *Rooms) Mine(ctx context.Context, a Actor, user string, q MineRequest) (MinePage, error) {
+	if !a.isBackend() {
+		user = a.User
+	}
+	if err := checkUser(user); err != nil {
+		return MinePage{}, err
+	}
+	if err := r.Settle(ctx); err != nil {
+		return MinePage{}, err
+	}
+	in := index.Query{List: userList(user), Cursor: q.Cursor, Limit: q.Limit}
+	read := func(ctx context.Context, cards []index.Card) ([]*Mine, error) { return r.placesOf(ctx, user, cards) }
+	places, next, err := kit.ReadPage(ctx, r.index, in, a.isBackend(), read, func(m *Mine) bool { return m != nil })
+	if err != nil {
+		return MinePage{}, err
+	}
+	page := MinePage{Rooms: make([]Mine, len(places)), Cursor: next, Next: next}
+	for i, m := range places {
+		page.Rooms[i] = *m
+	}
+	return page, nil
+}
+
+// placesOf returns the rooms of the cards with the place of a user in each, nil without one.
+func (r *Rooms) placesOf(ctx context.Context, user string, cards []index.Card) ([]*Mine, error) {
+	reads := make([]queue.StateRead, len(cards))
+	for i, c := range cards {
+		reads[i] = queue.StateRead{Channel: Channel(c.ID), Fields: []string{userField(user), reservedField(user)}, Brief: true}
+	}
+	list := make([]*Mine, len(cards))
+	var at []int // positions in list of the rooms that the user is in
+	var members []queue.StateRead
+	for i, page := range r.host.ReadStates(ctx, reads) {
+		if page.Err != nil {
+			return nil, fmt.Errorf("read room %s: %w", cards[i].ID, page.Err)
+		}
+		for _, f := range page.Value.Fields {
+			n, err := parseNumber(f)
+			if err != nil {
+				return nil, err
+			}
+			at = append(at, i)
+			members = append(members, queue.StateRead{Channel: reads[i].Channel, Fields: []string{memberField(n)}, Brief: true})
+		}
+	}
+	for k, page := range r.host.ReadStates(ctx, members) {
+		c := cards[at[k]]
+		if page.Err != nil {
+			return nil, fmt.Errorf("read room %s: %w", c.ID, page.Err)
+		}
+		for _, f := range page.Value.Fields { // none if the place has ended
+			var s Snapshot
+			card, err := parseCard(c)
+			if err := cmp.Or(err, s.addMember(f)); err != nil {
+				return nil, err
+			}
+			m := s.Members[0]
+			list[at[k]] = &Mine{card, Channel(c.ID), m.N, m.Reserved, m.Away}
+		}
+	}
+	return list, nil
 }

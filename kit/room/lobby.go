@@ -106,7 +106,7 @@ func lobbyValue(c index.Card) []byte {
 		return nil
 	}
 	card.LastActivity = 0
-	return mustJSON(LobbyCard{card, c.Version})
+	return kit.JSON(LobbyCard{card, c.Version})
 }
 
 // syncLobbies makes the lobbies show cards that were stored. A writer that was slow may show an
@@ -211,12 +211,12 @@ func addLobbyOp(u *state.Update, name string, field *state.Field, e lobbyEntry) 
 	} else if e.value == nil {
 		return
 	}
-	op := state.Op{Field: name, Kind: state.Delete}
+	op := kit.Delete(name)
 	if e.value != nil {
 		op = state.Op{Field: name, Kind: state.Set, Value: e.value, GroupMax: MaxLobby}
 	}
 	u.Ops = append(u.Ops, op)
-	u.If = append(u.If, sameField(name, id))
+	u.If = append(u.If, kit.Same(name, id))
 }
 
 // refreshLobby compares a lobby with the newest of its joinable rooms. It returns whether the
@@ -239,8 +239,8 @@ func (r *Rooms) refreshLobby(ctx context.Context, lobby string) (used bool, err 
 	for _, f := range fields {
 		shown[f.Name] = f
 		if _, found := newest[strings.TrimPrefix(f.Name, groupLobby)]; !found {
-			remove.Ops = append(remove.Ops, state.Op{Field: f.Name, Kind: state.Delete})
-			remove.If = append(remove.If, sameField(f.Name, f.ID))
+			remove.Ops = append(remove.Ops, kit.Delete(f.Name))
+			remove.If = append(remove.If, kit.Same(f.Name, f.ID))
 		}
 	}
 	for id, c := range newest {
@@ -263,21 +263,18 @@ func (r *Rooms) refreshLobby(ctx context.Context, lobby string) (used bool, err 
 func newestRooms(ctx context.Context, ix index.Index, lobby string) (map[string]index.Card, error) {
 	q := index.Query{List: openLists + "/" + lobby, Descending: true, Limit: 250}
 	newest, size := map[string]index.Card{}, 0
-	for {
-		page, err := ix.List(ctx, q)
+	for cards, err := range index.Pages(ctx, ix, q) {
 		if err != nil {
 			return nil, fmt.Errorf("list the rooms of lobby %s: %w", lobby, err)
 		}
-		for _, c := range page.Cards {
+		for _, c := range cards {
 			if size += len(groupLobby) + len(c.ID) + len(lobbyValue(c)); len(newest) == MaxLobby || size > lobbyFill {
 				return newest, nil
 			}
 			newest[c.ID] = c
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return newest, nil
-		}
 	}
+	return newest, nil
 }
 
 // lobbyVersion returns the version of a card in a lobby.

@@ -11,6 +11,7 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/internal/leader"
+	"switchboard/internal/setting"
 	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
@@ -22,7 +23,7 @@ type Options struct {
 	Modes map[string]Mode `setting:"modes"`
 	// PerUser is how many rooms that a user has made may exist at once, at most 10,000. Those that the
 	// backend makes do not count. Zero means 100.
-	PerUser int `setting:"per_user"`
+	PerUser int `setting:"per_user" default:"100"`
 	// Budget counts the rooms of each user. Zero means a count in this process.
 	Budget budget.Store
 	// Index keeps the lists of rooms. Zero means an index in this process.
@@ -41,11 +42,11 @@ type Mode struct {
 	// Grace is how long a player keeps the place after the connection ends. Zero means 15 s.
 	Grace time.Duration `setting:"grace"`
 	// Reserve is how long a reservation waits for its player. Zero means 1 minute.
-	Reserve time.Duration `setting:"reserve"`
+	Reserve time.Duration `setting:"reserve" default:"1m"`
 	// EmptyLife is how long a room without members stays, at most 24 h. Zero means 1 minute.
-	EmptyLife time.Duration `setting:"empty_life"`
+	EmptyLife time.Duration `setting:"empty_life" default:"1m"`
 	// FinishedLife is how long a finished room stays. Zero means 24 h.
-	FinishedLife time.Duration `setting:"finished_life"`
+	FinishedLife time.Duration `setting:"finished_life" default:"24h"`
 	// FinishedEmptyLife is how long a finished room without members stays, within FinishedLife. Zero
 	// means EmptyLife.
 	FinishedEmptyLife time.Duration `setting:"finished_empty_life"`
@@ -77,6 +78,7 @@ var modeName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 
 // withDefaults returns the options with all values set, or an error that names the wrong one.
 func (o Options) withDefaults() (Options, error) {
+	setting.Fill(&o)
 	o.Modes = maps.Clone(o.Modes)
 	if len(o.Modes) == 0 {
 		o.Modes = map[string]Mode{DefaultMode: {}}
@@ -97,18 +99,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Budget == nil {
 		o.Budget = budget.NewMemory()
 	}
-	if o.PerUser = cmp.Or(o.PerUser, 100); o.PerUser < 1 || o.PerUser > maxPerUser {
+	if o.PerUser < 1 || o.PerUser > maxPerUser {
 		return o, fmt.Errorf("rooms: per_user: %d is not within 1 and %d", o.PerUser, maxPerUser)
 	}
 	return o, nil
 }
 
 func (m Mode) withDefaults() Mode {
+	setting.Fill(&m)
 	m.Capacity = cmp.Or(m.Capacity, DefaultCapacity)
 	m.Grace = cmp.Or(m.Grace, namespace.DefaultGrace)
-	m.Reserve = cmp.Or(m.Reserve, time.Minute)
-	m.EmptyLife = cmp.Or(m.EmptyLife, time.Minute)
-	m.FinishedLife = cmp.Or(m.FinishedLife, 24*time.Hour)
 	m.FinishedEmptyLife = cmp.Or(m.FinishedEmptyLife, m.EmptyLife)
 	return m
 }

@@ -33,11 +33,7 @@ func (r *Rooms) corePage(ctx context.Context, id, user string, count bool) (*que
 	if count {
 		read.Count = []state.FieldGroup{{Prefix: groupMember}, {Prefix: groupReserved}}
 	}
-	page := r.host.ReadStates(ctx, []queue.StateRead{read})[0]
-	if page.Err != nil {
-		return nil, fmt.Errorf("read room %s: %w", id, page.Err)
-	}
-	return &page.Value, nil
+	return kit.ReadState(ctx, r.host, read)
 }
 
 // readCore returns a room without an owner, and with one member at most: that of the user, of which
@@ -103,11 +99,11 @@ func (r *Rooms) readMember(ctx context.Context, id, user string, count bool) (*S
 		return s, err
 	}
 	name := memberField(s.Members[0].N)
-	page := r.host.ReadStates(ctx, []queue.StateRead{{Channel: Channel(id), Fields: []string{name}}})[0]
-	if s.Members = nil; page.Err != nil || len(page.Value.Fields) == 0 { // the place has ended
-		return s, page.Err
+	page, err := kit.ReadState(ctx, r.host, queue.StateRead{Channel: Channel(id), Fields: []string{name}})
+	if s.Members = nil; err != nil || len(page.Fields) == 0 { // the place has ended
+		return s, err
 	}
-	if err := s.addMember(page.Value.Fields[0]); err != nil {
+	if err := s.addMember(page.Fields[0]); err != nil {
 		return nil, err
 	}
 	s.Members[0].User = user

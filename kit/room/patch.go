@@ -3,11 +3,77 @@ package room
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 
+	"switchboard/broker/delivery"
+	"switchboard/broker/extension"
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
 )
+
+// A reader returns a room, or as much of it as an operation needs.
+type reader func() (*Snapshot, error)
+
+// whole reads all of a room.
+func (r *Rooms) whole(ctx context.Context, id string) reader {
+	return func() (*Snapshot, error) { return r.Read(ctx, id) }
+}
+
+// change changes a room. plan returns the update for the room that read returns, nil if there is
+// nothing to do, or the error of the operation. If the store refuses the update because the room
+// has changed, change reads it and plans again. It returns the snapshot of the last plan.
+func (r *Rooms) change(ctx context.Context, a Actor, id string, read reader, plan func(*Snapshot) (*state.Update, error)) (*Snapshot, delivery.ChannelResult, error) {
+	var result delivery.ChannelResult
+	s, err := kit.Retry(ctx, "room "+id, func() (*Snapshot, error) {
+		s, err := read()
+		if err != nil {
+			return nil, err
+		}
+		u, err := plan(s)
+		if err != nil || u == nil {
+			return s, err
+		}
+		if result, err = r.apply(ctx, a, id, u); isStale(err) {
+			return nil, kit.ErrChanged
+		}
+		return s, err
+	})
+	return s, result, err
+}
+
+// apply stores an update. If it makes the actor an owner of fields, it is bound to the actor's
+// connection.
+func (r *Rooms) apply(ctx context.Context, a Actor, id string, u *state.Update) (result delivery.ChannelResult, err error) {
+	if err := r.due(ctx, id); err != nil {
+		return result, fmt.Errorf("note that room %s changes: %w", id, err)
+	}
+	store := func() (err error) {
+		result, err = r.host.Change(ctx, Channel(id), u, extension.ChangeOptions{})
+		return err
+	}
+	if !ownsFields(u) {
+		err = store()
+	} else {
+		err = a.own(ctx, id, func(c state.Connection) error {
+			u.Client, u.Generation, u.Server = c.Client, c.Generation, c.Server
+			return store()
+		})
+	}
+	if err == nil {
+		r.pending.add(id, !a.placed)
+	}
+	return result, err
+}
+
+func ownsFields(u *state.Update) bool {
+	return slices.ContainsFunc(u.Ops, func(op state.Op) bool { return op.Own == state.Own })
+}
+
+// isStale reports whether an update was refused because the room is not as it was read. A group
+// that is full is read again, too: the new plan fails with the current values.
+func isStale(err error) bool { return kit.IsRefused(err, wire.Conflict, wire.Full, wire.NotFound) }
 
 // PatchRequest is the body of a patch. With the room it is the data of room.patch. Parts that are
 // nil stay.
@@ -59,7 +125,7 @@ func (r *Rooms) Start(ctx context.Context, a Actor, id string) (View, error) {
 	return r.edit(ctx, a, id, 0, func(s *Snapshot, doc *Room, _ *state.Update) error {
 		switch doc.Status {
 		case Finished:
-			return &wire.DetailedError{Err: wire.Errorf(wire.Conflict, "room %s: it has finished", id), Data: s.view(a)}
+			return wire.Errorf(wire.Conflict, "room %s: it has finished", id).With(s.view(a))
 		case Waiting:
 			doc.Status, doc.Started = Playing, r.host.Now().UnixMilli()
 		}
@@ -87,12 +153,10 @@ func (r *Rooms) edit(ctx context.Context, a Actor, id string, version int64, cha
 			return nil, err
 		}
 		if version != 0 && version != s.Version {
-			return nil, &wire.DetailedError{
-				Err: wire.Errorf(wire.Conflict, "room %s: its version is %d", id, s.Version), Data: s.view(a),
-			}
+			return nil, wire.Errorf(wire.Conflict, "room %s: its version is %d", id, s.Version).With(s.view(a))
 		}
 		u := a.update()
-		u.If = s.withOwner(a, []state.Condition{sameField(fieldRoom, s.Version)})
+		u.If = s.withOwner(a, []state.Condition{kit.Same(fieldRoom, s.Version)})
 		doc = s.Room
 		if err := change(s, &doc, u); err != nil {
 			return nil, err
@@ -100,8 +164,8 @@ func (r *Rooms) edit(ctx context.Context, a Actor, id string, version int64, cha
 		if err := doc.check(); err != nil {
 			return nil, err
 		}
-		value := mustJSON(doc)
-		if len(u.Ops) == 0 && string(value) == string(mustJSON(s.Room)) {
+		value := kit.JSON(doc)
+		if len(u.Ops) == 0 && string(value) == string(kit.JSON(s.Room)) {
 			return nil, nil
 		}
 		u.Ops = append(u.Ops, state.Op{Field: fieldRoom, Kind: state.Set, Value: value})
@@ -134,9 +198,9 @@ func (s *Snapshot) nameOwner(n int, u *state.Update) error {
 		return nil
 	}
 	if n != s.Owner {
-		u.If = append(u.If, sameField(memberField(n), m.id))
+		u.If = append(u.If, kit.Same(memberField(n), m.id))
 	}
-	u.Ops = append(u.Ops, state.Op{Field: fieldOwner, Kind: state.Set, Value: mustJSON(m.User)})
+	u.Ops = append(u.Ops, kit.Set(fieldOwner, m.User))
 	s.OwnerUser = m.User
 	return nil
 }

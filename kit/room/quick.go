@@ -6,11 +6,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"switchboard/internal/wire"
+	"switchboard/kit"
 	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
@@ -112,13 +113,13 @@ func (r *Rooms) enter(ctx context.Context, f index.Found, create CreateRequest, 
 		defer end()
 	}
 	if end == nil || !f.First { // another user has made it, or has failed to
-		if j, err := e.join(f.ID); !refused(err, wire.NotFound) {
+		if j, err := e.join(f.ID); !kit.HasCode(err, wire.NotFound) {
 			return j, err
 		}
 	}
 	create.ID, create.Region = f.ID, regionOf(f.Made, create.Mode)
 	j, err := e.create(create)
-	if refused(err, wire.Conflict) { // another process was faster
+	if kit.HasCode(err, wire.Conflict) { // another process was faster
 		return e.join(f.ID)
 	}
 	return j, err
@@ -132,11 +133,67 @@ func regionOf(list, mode string) string {
 // isClosed reports whether a join failed because of its room, so that another one must be tried.
 // Forbidden means that the user was kicked.
 func isClosed(err error) bool {
-	return !errors.Is(err, budget.ErrSpent) && refused(err, wire.Full, wire.Locked, wire.NotFound, wire.BadCode, wire.Forbidden)
+	return !errors.Is(err, budget.ErrSpent) && kit.HasCode(err, wire.Full, wire.Locked, wire.NotFound, wire.BadCode, wire.Forbidden)
 }
 
-// refused reports whether err is one of the codes.
-func refused(err error, codes ...wire.ErrorCode) bool {
-	e, ok := errors.AsType[*wire.Error](err)
-	return ok && slices.Contains(codes, e.Code)
+// QuickForRequest is the body of a quick join by the backend.
+type QuickForRequest struct {
+	QuickRequest
+	User string `json:"user" required:"true"`
+	// Client is a connected client of the user, without the user's name. Zero means that the place is
+	// reserved until a client joins.
+	Client string `json:"client,omitempty"`
+	// TTLMS is how long a reservation waits, ms. Zero means Mode.Reserve.
+	TTLMS int64 `json:"ttl_ms,omitempty"`
+	// TTL is the former name of TTLMS, in seconds.
+	TTL int64 `json:"ttl,omitempty"`
+}
+
+// QuickFor is Quick for the client of a user, in the name of the backend. Without a client it
+// reserves the place, and the user is the owner of a new room. A client that is not connected is
+// not_found.
+func (r *Rooms) QuickFor(ctx context.Context, q QuickForRequest) (j Joined, err error) {
+	if err := checkUser(q.User); err != nil {
+		return Joined{}, err
+	}
+	if q.Client != "" {
+		err = r.callClient(ctx, q.User, q.Client, quickClient, q.QuickRequest, &j)
+		return j, err
+	}
+	a := Actor{placed: true}
+	join := func(id string) (Joined, error) {
+		return r.reserveOne(ctx, a, id, JoinForRequest{User: q.User, TTLMS: q.TTLMS, TTL: q.TTL})
+	}
+	return r.quick(ctx, q.QuickRequest, entrance{
+		user: q.User,
+		join: join,
+		create: func(n CreateRequest) (Joined, error) {
+			n.Owner = q.User
+			view, err := r.Create(ctx, a, n)
+			if err != nil {
+				return Joined{}, err
+			}
+			return join(view.ID)
+		},
+	})
+}
+
+// makers is the rooms that quick joins of this process are making: by id a channel that is closed
+// when the room was made, or could not be made.
+type makers struct{ sync.Map }
+
+// begin returns the function that ends the making of a room, or nil after another caller has ended
+// it.
+func (m *makers) begin(ctx context.Context, id string) (end func(), err error) {
+	done := make(chan struct{})
+	other, found := m.LoadOrStore(id, done)
+	if !found {
+		return func() { m.Delete(id); close(done) }, nil
+	}
+	select {
+	case <-other.(chan struct{}):
+		return nil, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }

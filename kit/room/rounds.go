@@ -3,6 +3,7 @@ package room
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"switchboard/internal/wire"
 	"switchboard/kit"
 	"switchboard/kit/index"
+	"switchboard/queue"
 )
 
 const (
@@ -70,10 +72,11 @@ func (r *Rooms) runLobby(ctx context.Context, t index.Task, lobby string) error 
 	if err != nil {
 		return err
 	}
-	if !used {
-		return r.index.Done(ctx, map[index.Task]time.Duration{t: 0})
+	var next time.Duration
+	if used {
+		next = lobbyRefresh
 	}
-	return r.index.Done(ctx, map[index.Task]time.Duration{t: lobbyRefresh})
+	return r.index.Done(ctx, map[index.Task]time.Duration{t: next})
 }
 
 func (r *Rooms) runRooms(ctx context.Context, tasks map[string]index.Task, ids []string, sweep time.Duration) error {
@@ -116,9 +119,6 @@ func (r *Rooms) runRooms(ctx context.Context, tasks map[string]index.Task, ids [
 	return errors.Join(append(errs, r.index.Done(ctx, done))...)
 }
 
-// errKeep means that a room has changed and must not be removed.
-var errKeep = errors.New("the room has changed")
-
 // endIfDue removes a room whose time has come.
 func (r *Rooms) endIfDue(ctx context.Context, s *seen) error {
 	at, why := s.ends(r)
@@ -127,11 +127,11 @@ func (r *Rooms) endIfDue(ctx context.Context, s *seen) error {
 	}
 	err := r.remove(ctx, s.id, why, func(now *Snapshot) error {
 		if now.Version != s.snapshot.Version || now.nextID != s.snapshot.nextID || len(s.snapshot.Members) == 0 && len(now.Members) > 0 {
-			return errKeep
+			return errKept
 		}
 		return nil
 	})
-	if errors.Is(err, errKeep) || refused(err, wire.NotFound) {
+	if err == errKept || kit.HasCode(err, wire.NotFound) {
 		return nil
 	}
 	return err
@@ -179,4 +179,85 @@ func (s *seen) changes(r *Rooms) (next int64, passed bool) {
 		soonest(m.Until)
 	}
 	return next, passed
+}
+
+// known is what this process knows of rooms whose cards it has computed. If the channel of a room
+// has the same last id, and no time has come, then the room has the same card. If the index has
+// the card of the same version, too, there is nothing to do. So the round reads one field of a room
+// in which nothing happens and the version of its card, and not all members and lists.
+type known struct {
+	mu    sync.Mutex // guards the field below
+	rooms map[string]knownRoom
+}
+
+// knownRoom is a room as it was read.
+type knownRoom struct {
+	at   int64     // the last id of the channel
+	card int64     // the version of the card in the index
+	next int64     // when the room changes without an id, the store's clock in Unix ms; 0 for never
+	read time.Time // when it was read in full
+}
+
+func newKnown() known { return known{rooms: map[string]knownRoom{}} }
+
+// add adds rooms whose cards are stored, and forgets those that do not exist.
+func (k *known) add(r *Rooms, rooms []seen) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range rooms {
+		s := &rooms[i]
+		next, passed := s.changes(r)
+		if s.snapshot == nil || s.err != nil || passed {
+			delete(k.rooms, s.id)
+			continue
+		}
+		k.rooms[s.id] = knownRoom{s.snapshot.At, s.stored, next, time.Now()}
+	}
+}
+
+// of returns what is known of a room. ok is false if it must be read in full.
+func (k *known) of(id string) (room knownRoom, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	room, ok = k.rooms[id]
+	return room, ok && time.Since(room.read) < kit.SweepMost
+}
+
+// forget removes rooms that must be read in full anyway.
+func (k *known) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.rooms, func(_ string, room knownRoom) bool { return time.Since(room.read) >= kit.SweepMost })
+}
+
+// unchanged returns the rooms in which nothing has happened, with the time until each changes
+// without an id, 0 for never. It reads one short field of each room, in one round trip, and the
+// versions of the cards in another one.
+func (r *Rooms) unchanged(ctx context.Context, ids []string) (map[string]time.Duration, error) {
+	var reads []queue.StateRead
+	var rooms []knownRoom
+	var names []string
+	for _, id := range ids {
+		if room, ok := r.known.of(id); ok {
+			reads = append(reads, queue.StateRead{Channel: Channel(id), Fields: []string{fieldNext}})
+			rooms, names = append(rooms, room), append(names, id)
+		}
+	}
+	versions, err := r.index.Versions(ctx, names...)
+	if err != nil {
+		return nil, err
+	}
+	same := map[string]time.Duration{}
+	for i, page := range r.host.ReadStates(ctx, reads) {
+		now, room := &page.Value, rooms[i]
+		isDue := func(at int64) bool { return at != 0 && at <= now.Clock }
+		if page.Err != nil || now.ID != room.at || versions[i] != room.card || isDue(now.Due) || isDue(room.next) {
+			continue
+		}
+		same[names[i]] = 0
+		if room.next != 0 {
+			same[names[i]] = time.Duration(room.next-now.Clock+1) * time.Millisecond
+		}
+	}
+	return same, nil
 }

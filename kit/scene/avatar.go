@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 
 	"switchboard/internal/state"
@@ -49,12 +49,48 @@ type avatarRecord struct {
 
 // storedAvatar is an avatar as its channel has it.
 type storedAvatar struct {
-	*stored[avatarRecord]
+	kit.Record[avatarRecord]
 	key  string           // the id of the avatar
 	left map[string]int64 // scenes that may still have a place, and the ids of their fields
 }
 
-func (a *storedAvatar) show() *Avatar { return &Avatar{a.key, a.value.AvatarFields, a.id} }
+func (a *storedAvatar) show() *Avatar { return &Avatar{a.key, a.Value.AvatarFields, a.ID} }
+
+// card returns the entry of an avatar in the lists. The list of its scene counts the avatars there.
+func (a *storedAvatar) card() index.Card {
+	lists := map[string]int64{userList(a.Value.User): a.Value.Created}
+	if a.Value.Status == Deleted {
+		lists = map[string]int64{deletedList(userList(a.Value.User)): a.Value.Created}
+	}
+	if a.Value.Scene != "" {
+		lists[sceneList(a.Value.Scene)] = 0
+	}
+	return index.Card{ID: a.key, Version: a.ID, Lists: lists}
+}
+
+// avatarsIn returns the avatars of a store. Lists and checks do not need the scenes that an avatar
+// has left.
+func avatarsIn(states kit.StateReader, lists index.Index) kit.Documents[*storedAvatar] {
+	return kit.Documents[*storedAvatar]{
+		Kind: "avatar", Prefix: avatarPrefix, Record: avatarField, States: states, Index: lists,
+		Whole: queue.StateRead{Prefix: "$$"}, Brief: queue.StateRead{Fields: []string{avatarField}}, Parse: parseAvatar,
+		Card: (*storedAvatar).card, CheckID: func(id string) error { return checkID("avatar", id) },
+	}
+}
+
+func parseAvatar(id string, page *queue.StatePage) (*storedAvatar, error) {
+	a := &storedAvatar{key: id, left: map[string]int64{}}
+	for _, f := range page.Fields {
+		if scene, ok := strings.CutPrefix(f.Name, leftGroup); ok {
+			a.left[scene] = f.ID
+		} else if f.Name == avatarField {
+			if err := a.Read(f.Field); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return a, kit.CheckFormat(a.Value.Format, formatVersion)
+}
 
 // NewAvatar describes an avatar to create.
 type NewAvatar struct {
@@ -87,93 +123,51 @@ func (s *Scenes) CreateAvatar(ctx context.Context, n NewAvatar) (*Avatar, error)
 
 // createAvatar creates an avatar that has been checked.
 func (s *Scenes) createAvatar(ctx context.Context, n NewAvatar) (*Avatar, error) {
-	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, n.ID); err != nil {
+	if err := s.avatars.Note(ctx, n.ID); err != nil {
 		return nil, err
 	}
 	r := avatarRecord{formatVersion, AvatarFields{
 		User: n.User, Name: n.Name, Figure: n.Figure, Status: Open, Data: n.Data, Created: now(),
 	}}
 	id, err := s.change(ctx, avatarChannel(n.ID), &state.Update{
-		Ops: []state.Op{set(avatarField, r)}, If: []state.Condition{{Field: avatarField, Kind: state.IsAbsent}},
+		Ops: []state.Op{kit.Set(avatarField, r)}, If: []state.Condition{kit.Same(avatarField, 0)},
 	})
-	if errors.Is(err, kit.ErrChanged) {
-		if n.Key != "" {
-			return s.GetAvatar(ctx, n.ID)
-		}
+	switch {
+	case errors.Is(err, kit.ErrChanged) && n.Key != "":
+		return s.GetAvatar(ctx, n.ID)
+	case errors.Is(err, kit.ErrChanged):
 		return nil, wire.Errorf(wire.Conflict, "there is an avatar %s", n.ID)
+	case err != nil:
+		return nil, fmt.Errorf("create %s: %w", avatarChannel(n.ID), err)
 	}
-	if err != nil {
-		return nil, inChannel("create", avatarChannel(n.ID), err)
-	}
-	return s.list(ctx, &storedAvatar{stored: &stored[avatarRecord]{r, id}, key: n.ID})
+	return s.list(ctx, &storedAvatar{Record: kit.Record[avatarRecord]{Value: r, ID: id}, key: n.ID}), nil
 }
 
-// list puts an avatar into the lists, and shows it. If that fails, the round does it.
-func (s *Scenes) list(ctx context.Context, a *storedAvatar) (*Avatar, error) {
-	if err := s.opts.Avatars.Put(ctx, a.card()); err != nil {
-		s.log.Warn().Err(err).Str("avatar", a.key).Msg("the list of avatars is late")
-	}
-	return a.show(), nil
-}
-
-// readAvatar reads an avatar with the scenes that it has left. It returns nil if there is none.
-func (s *Scenes) readAvatar(ctx context.Context, id string) (*storedAvatar, error) {
-	if err := checkID("avatar", id); err != nil {
-		return nil, err
-	}
-	return kit.ReadOne(ctx, s.host, queue.StateRead{Channel: avatarChannel(id), Prefix: "$$"}, parseAvatar)
-}
-
-// existingAvatar is readAvatar, or NotFound.
-func (s *Scenes) existingAvatar(ctx context.Context, id string) (*storedAvatar, error) {
-	a, err := s.readAvatar(ctx, id)
-	if err == nil && a == nil {
-		err = notFound("avatar", id)
-	}
-	return a, err
-}
-
-func parseAvatar(channel string, fields []queue.NamedField) (a *storedAvatar, err error) {
-	a = &storedAvatar{key: strings.TrimPrefix(channel, avatarPrefix), left: map[string]int64{}}
-	for _, f := range fields {
-		if scene, ok := strings.CutPrefix(f.Name, leftGroup); ok {
-			a.left[scene] = f.ID
-		} else if f.Name == avatarField {
-			if a.stored, err = decode[avatarRecord](f.Field); err == nil {
-				err = kit.CheckFormat(a.value.Format, formatVersion)
-			}
-		}
-	}
-	if a.stored == nil || err != nil {
-		return nil, err
-	}
-	return a, nil
-}
-
-// readAvatars reads the records of avatars. An avatar that does not exist is nil.
-func readAvatars(ctx context.Context, r kit.StateReader, ids []string) ([]*storedAvatar, error) {
-	return kit.ReadEach(ctx, r, avatarPrefix, ids, []string{avatarField}, parseAvatar)
+// list puts an avatar into the lists, and shows it.
+func (s *Scenes) list(ctx context.Context, a *storedAvatar) *Avatar {
+	s.avatars.Show(ctx, a.card())
+	return a.show()
 }
 
 // GetAvatar returns an avatar, also a deleted one.
 func (s *Scenes) GetAvatar(ctx context.Context, id string) (*Avatar, error) {
-	a, err := s.existingAvatar(ctx, id)
+	a, err := s.avatars.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return a.show(), nil
 }
 
-// own returns an error unless the avatar belongs to the user. A nil user may do everything. For
-// other users, a deleted avatar is not there.
-func (a *storedAvatar) own(user *string) error {
-	if user != nil && a.value.User != *user {
-		if a.value.Status == Deleted {
-			return notFound("avatar", a.key)
-		}
-		return wire.Errorf(wire.Forbidden, "avatar %s belongs to another user", a.key)
+// checkOwner returns an error unless the avatar belongs to the user. A nil user may do everything.
+// For other users, a deleted avatar is not there.
+func (s *Scenes) checkOwner(a *storedAvatar, user *string) error {
+	switch {
+	case user == nil || a.Value.User == *user:
+		return nil
+	case a.Value.Status == Deleted:
+		return s.avatars.NotFound(a.key)
 	}
-	return nil
+	return wire.Errorf(wire.Forbidden, "avatar %s belongs to another user", a.key)
 }
 
 // AvatarPatch changes members of an avatar. Nil members stay.
@@ -203,9 +197,9 @@ func (p *AvatarPatch) apply(r *avatarRecord) error {
 func (s *Scenes) PatchAvatar(ctx context.Context, id string, user *string, p AvatarPatch) (*Avatar, error) {
 	a, err := s.changeAvatar(ctx, id, user, func(a *storedAvatar, r *avatarRecord) error {
 		if user != nil && r.Status == Deleted {
-			return notFound("avatar", id)
+			return s.avatars.NotFound(id)
 		}
-		if err := a.checkVersion(p.Version); err != nil {
+		if err := checkVersion("avatar", a.key, p.Version, a.ID, a.show()); err != nil {
 			return err
 		}
 		if err := p.apply(r); err != nil {
@@ -225,25 +219,17 @@ func (s *Scenes) PatchAvatar(ctx context.Context, id string, user *string, p Ava
 // afterDelete returns a deleted avatar to the budget of its user, and ends older ones. What fails
 // is done later.
 func (s *Scenes) afterDelete(ctx context.Context, a *Avatar) {
-	s.uncharge(ctx, a)
+	s.budget.Return(ctx, a.User, a.ID)
 	if err := s.endDeleted(ctx, a.User); err != nil {
 		s.log.Warn().Err(err).Str("user", a.User).Msg("deleted avatars end later")
 	}
-}
-
-// checkVersion returns a conflict unless the avatar has the version. Nil means any.
-func (a *storedAvatar) checkVersion(version *int64) error {
-	if version != nil && *version != a.id {
-		return conflict(a.show(), "avatar %s has version %d", a.key, a.id)
-	}
-	return nil
 }
 
 // DeleteAvatar marks an avatar as deleted, and takes it out of its scene. If it is deleted, nothing
 // changes. If user is not nil, it must be the avatar's user.
 func (s *Scenes) DeleteAvatar(ctx context.Context, id string, user *string, version *int64) (*Avatar, error) {
 	a, err := s.changeAvatar(ctx, id, user, func(a *storedAvatar, r *avatarRecord) error {
-		if err := a.checkVersion(version); err != nil {
+		if err := checkVersion("avatar", a.key, version, a.ID, a.show()); err != nil {
 			return err
 		}
 		if r.Status == Deleted {
@@ -277,49 +263,42 @@ var errSame = errors.New("nothing changes")
 // changeAvatar changes the record of an avatar, unless the error of edit is errSame, and then its
 // places.
 func (s *Scenes) changeAvatar(ctx context.Context, id string, user *string, edit func(*storedAvatar, *avatarRecord) error) (*Avatar, error) {
-	_, err := kit.Retry(ctx, "avatar "+id, func() (*storedAvatar, error) {
-		a, err := s.existingAvatar(ctx, id)
+	_, err := s.avatars.Edit(ctx, id, func(a *storedAvatar) error {
+		r := a.Value
+		err := s.checkOwner(a, user)
 		if err == nil {
-			err = a.own(user)
+			err = edit(a, &r)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		r := a.value
-		switch err := edit(a, &r); err {
-		case nil:
-			return a, s.move(ctx, a, r)
-		case errSame:
-			return a, nil // an earlier call may have failed after its change: it is settled below
-		default:
-			return nil, err
-		}
+		return s.move(ctx, a, r)
 	})
-	if err != nil {
+	if err != nil && err != errSame { // an earlier call may have failed after its change
 		return nil, err
 	}
 	a, err := s.settle(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.list(ctx, a)
+	return s.list(ctx, a), nil
 }
 
 // move writes the record of an avatar if it has not changed, and notes the scene that it leaves.
 func (s *Scenes) move(ctx context.Context, a *storedAvatar, to avatarRecord) error {
-	if err := s.opts.Avatars.Schedule(ctx, s.opts.Delay, a.key); err != nil {
+	if err := s.avatars.Note(ctx, a.key); err != nil {
 		return err
 	}
 	// An update that is stored later than the round looks would not be noticed.
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Delay/2)
 	defer cancel()
-	u := &state.Update{Ops: []state.Op{set(avatarField, to)}, If: []state.Condition{version(avatarField, a.id)}}
-	if from := a.value.Scene; from != "" && from != to.Scene {
-		u.Ops = append(u.Ops, set(leftGroup+from, true))
+	u := &state.Update{Ops: []state.Op{kit.Set(avatarField, to)}, If: []state.Condition{kit.Same(avatarField, a.ID)}}
+	if from := a.Value.Scene; from != "" && from != to.Scene {
+		u.Ops = append(u.Ops, kit.Set(leftGroup+from, true))
 	}
 	id, err := s.change(ctx, avatarChannel(a.key), u)
 	if err == nil {
-		a.stored = &stored[avatarRecord]{to, id}
+		a.Value, a.ID = to, id
 	}
 	return err
 }
@@ -336,14 +315,12 @@ func (s *Scenes) ListAvatars(ctx context.Context, user string, status Status, cu
 	if !ok {
 		return nil, wire.Errorf(wire.BadRequest, "status: want %s or %s", Open, Deleted)
 	}
-	avatars, next, err := readPage(ctx, s, s.opts.Avatars, index.Query{List: list, Cursor: cursor, Limit: limit}, readAvatars)
+	avatars, next, err := s.avatars.List(ctx, index.Query{List: list, Cursor: cursor, Limit: limit}, func(a *storedAvatar) bool {
+		return a.Value.User == user && a.Value.Status == cmp.Or(status, Open)
+	})
 	if err != nil {
 		return nil, err
 	}
-	// The records decide: the list may be some seconds old.
-	avatars = slices.DeleteFunc(avatars, func(a *storedAvatar) bool {
-		return a == nil || a.value.User != user || a.value.Status != cmp.Or(status, Open)
-	})
 	p := &AvatarPage{Avatars: make([]*Avatar, len(avatars)), Cursor: next}
 	for i, a := range avatars {
 		p.Avatars[i] = a.show()

@@ -40,10 +40,4 @@
 // record names it.
 //
 // Names of scenes follow the same rules, see name.go.
-//
-// # Files
-//
-// Files in reading order: restore.go, check.go, checkcards.go, extension.go, options.go,
-// round.go, endpoints.go, transfer.go, forget.go, budget.go, name.go, view.go, place.go,
-// lists.go, scene.go, avatar.go, scenes.go.
 package scene

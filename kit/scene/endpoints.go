@@ -6,18 +6,56 @@ import (
 	"encoding/json"
 
 	"switchboard/broker/api"
+	"switchboard/broker/extension"
+	"switchboard/broker/namespace"
 	"switchboard/broker/session"
 	"switchboard/internal/wire"
 	"switchboard/kit"
 )
 
+// Extension returns a function for broker.Options.Extensions.
+func Extension(opts Options) func(*extension.Host) (extension.Extension, error) {
+	return func(host *extension.Host) (extension.Extension, error) {
+		s, err := New(host, opts)
+		if err != nil {
+			return extension.Extension{}, err
+		}
+		return s.Extension(), nil
+	}
+}
+
+// Extension returns the extension of a broker: methods, calls, the channels of avatars, scenes and
+// worlds, and the round.
+func (s *Scenes) Extension() extension.Extension {
+	return extension.Extension{
+		Name: "scenes", Methods: s.methods(), Calls: s.calls(), Channels: s.channels(), Run: s.Run,
+		Metrics: s.budget.Metrics(), Owned: kit.Owned("avatars", s.budget, s.forget),
+	}
+}
+
+func (s *Scenes) channels() []extension.ChannelKind {
+	scenes := namespace.Rule{
+		Name: scenePrefix + "*", StateKeep: namespace.KeepForever, Grace: namespace.GraceNever,
+		Subscribe: *s.opts.Read, State: *s.opts.Read, History: *s.opts.Read, Publish: s.opts.Publish, Presence: s.opts.Presence,
+	}
+	for _, name := range s.opts.Fields {
+		most := 0 // the name is the limit
+		if name == "*" {
+			most = MaxOwnFields
+		}
+		scenes.Fields = append(scenes.Fields, namespace.FieldRule{
+			Pattern: ownGroup + "{n}/" + name, Write: namespace.Users, Of: placeField("{n}"), Bytes: s.opts.FieldBytes, Max: most,
+		})
+	}
+	closed := func(prefix string) extension.ChannelKind {
+		return extension.ChannelKind{Rule: namespace.Rule{Name: prefix + "*", StateKeep: namespace.KeepForever}}
+	}
+	return []extension.ChannelKind{closed(avatarPrefix), closed(worldPrefix), {Rule: scenes}}
+}
+
 // The requests of calls and of methods, see [kit.Binder]. A method has no user: that is the user of
 // the connection.
 type (
-	pageRequest struct {
-		Cursor string `json:"cursor" query:"cursor"`
-		Limit  int    `json:"limit" query:"limit" range:"page"`
-	}
 	avatarRequest struct {
 		Avatar string `json:"avatar" required:"true" path:"avatar"`
 	}
@@ -47,7 +85,7 @@ type (
 		From *string `json:"from"`
 	}
 	listRequest struct {
-		pageRequest
+		kit.Paged
 		World  string `json:"world" required:"true" query:"world"`
 		Status Status `json:"status" query:"status"`
 	}
@@ -61,7 +99,7 @@ func (s *Scenes) calls() []api.Call {
 	return []api.Call{
 		kit.Call("POST /v1/avatars", api.ScopePush, s.CreateAvatar),
 		kit.Call("GET /v1/avatars", api.ScopeRead, func(ctx context.Context, q struct {
-			pageRequest
+			kit.Paged
 			User   string `query:"user"`
 			Status Status `query:"status"`
 		}) (*AvatarPage, error) {
@@ -125,7 +163,7 @@ func (s *Scenes) calls() []api.Call {
 func (s *Scenes) methods() map[string]session.Method {
 	return map[string]session.Method{
 		"avatar.create": method(s.createOwn),
-		"avatar.list": method(func(ctx context.Context, c session.Caller, q pageRequest) (*AvatarPage, error) {
+		"avatar.list": method(func(ctx context.Context, c session.Caller, q kit.Paged) (*AvatarPage, error) {
 			if err := kit.PageLimit(&q.Limit, false); err != nil {
 				return nil, err
 			}
@@ -161,7 +199,7 @@ func (s *Scenes) methods() map[string]session.Method {
 			}
 			v, err := s.PageScene(ctx, q.Scene, q.Cursor)
 			if err == nil && v.Status == Deleted {
-				return nil, notFound("scene", q.Scene)
+				return nil, s.scenes.NotFound(q.Scene)
 			}
 			return v, err
 		}),

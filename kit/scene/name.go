@@ -7,6 +7,7 @@ import (
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
 	"switchboard/kit"
+	"switchboard/queue"
 )
 
 // A name of a scene is a field of its world, with the id of the scene. A scene takes a name in
@@ -34,28 +35,28 @@ type pending struct {
 	Status Status `json:"status"`
 }
 
-// storedName is the field of a name. A nil *storedName is none.
+// storedName is the field of a name.
 type storedName struct {
-	stored[string] // the id of the scene
-	leased         bool
+	kit.Record[string] // the id of the scene
+	leased             bool
 }
 
-func (s *Scenes) readName(ctx context.Context, world, name string) (*storedName, error) {
-	fields, err := s.host.ReadState(ctx, worldChannel(world), nameField(name))
-	if err != nil {
-		return nil, inChannel("read", worldChannel(world), err)
+func (s *Scenes) readName(ctx context.Context, world, name string) (n storedName, err error) {
+	page, err := kit.ReadState(ctx, s.store, queue.StateRead{Channel: worldChannel(world), Fields: []string{nameField(name)}})
+	if err != nil || len(page.Fields) == 0 {
+		return n, err
 	}
-	f := fields[nameField(name)]
-	v, err := decode[string](f)
-	if v == nil || err != nil {
-		return nil, err
-	}
-	return &storedName{*v, f.Lease != 0}, nil
+	return parseName(page.Fields[0])
+}
+
+func parseName(f queue.NamedField) (storedName, error) {
+	n := storedName{leased: f.Lease != 0}
+	return n, n.Read(f.Field)
 }
 
 // setName writes the field of a name, with a lease or without.
 func (s *Scenes) setName(ctx context.Context, r *sceneRecord, scene string, lease bool, only state.Condition) (int64, error) {
-	op := set(nameField(r.Name), scene)
+	op := kit.Set(nameField(r.Name), scene)
 	if lease {
 		op.TTL = s.opts.Lease
 	}
@@ -66,28 +67,23 @@ func (s *Scenes) setName(ctx context.Context, r *sceneRecord, scene string, leas
 func (s *Scenes) claim(ctx context.Context, r *sceneRecord, scene string) (int64, error) {
 	return kit.Retry(ctx, "world "+r.World, func() (int64, error) {
 		n, err := s.readName(ctx, r.World, r.Name)
-		only := state.Condition{Field: nameField(r.Name), Kind: state.IsAbsent}
 		switch {
 		case err != nil:
 			return 0, err
-		case n != nil && n.value != scene:
-			return 0, nameTaken(r, n.value)
-		case n != nil: // of an earlier try
-			only = version(nameField(r.Name), n.id)
+		case n.Exists() && n.Value != scene:
+			return 0, nameTaken(r, n.Value)
 		}
-		return s.setName(ctx, r, scene, true, only)
+		return s.setName(ctx, r, scene, true, kit.Same(nameField(r.Name), n.ID)) // n is of an earlier try
 	})
 }
 
 func nameTaken(r *sceneRecord, by string) error {
-	return &wire.DetailedError{
-		Err: wire.Errorf(wire.Conflict, "world %s has a scene %q", r.World, r.Name), Data: map[string]string{"scene": by},
-	}
+	return wire.Errorf(wire.Conflict, "world %s has a scene %q", r.World, r.Name).With(map[string]string{"scene": by})
 }
 
 // writeNamed writes a record with a new name, and takes the name. before is the pending value.
 func (s *Scenes) writeNamed(ctx context.Context, c *storedScene, r sceneRecord, before pending) error {
-	if err := s.opts.Scenes.Schedule(ctx, s.opts.Delay, c.key); err != nil {
+	if err := s.scenes.Note(ctx, c.key); err != nil {
 		return err
 	}
 	writeCtx, cancel := context.WithTimeout(ctx, s.opts.Delay/2) // the round must look after the last step
@@ -99,13 +95,9 @@ func (s *Scenes) writeNamed(ctx context.Context, c *storedScene, r sceneRecord, 
 	if err != nil {
 		return err
 	}
-	only := state.Condition{Field: sceneField, Kind: state.IsAbsent}
-	if c.stored != nil {
-		only = version(sceneField, c.id)
-	}
 	id, err := s.change(writeCtx, sceneChannel(c.key), &state.Update{
-		Ops: []state.Op{set(sceneField, r), set(pendingField, before)},
-		If:  []state.Condition{only, {Field: pendingField, Kind: state.IsAbsent}},
+		Ops: []state.Op{kit.Set(sceneField, r), kit.Set(pendingField, before)},
+		If:  []state.Condition{kit.Same(sceneField, c.ID), kit.Same(pendingField, 0)},
 	})
 	if err == nil {
 		err = s.fault("scene")
@@ -113,8 +105,8 @@ func (s *Scenes) writeNamed(ctx context.Context, c *storedScene, r sceneRecord, 
 	if err != nil {
 		return err
 	}
-	c.stored, c.pending = &stored[sceneRecord]{r, id}, &stored[pending]{before, id}
-	if _, err = s.setName(ctx, &r, c.key, false, version(nameField(r.Name), claimed)); err == nil {
+	c.Value, c.ID, c.pending.Value, c.pending.ID = r, id, before, id
+	if _, err = s.setName(ctx, &r, c.key, false, kit.Same(nameField(r.Name), claimed)); err == nil {
 		err = s.fault("name")
 	}
 	if err == nil {
@@ -131,12 +123,12 @@ func (s *Scenes) afterNameLoss(ctx context.Context, c *storedScene, want *sceneR
 	if err := s.settleScene(ctx, c.key); err != nil {
 		return err
 	}
-	again, err := s.readScene(ctx, c.key)
+	again, err := s.scenes.Get(ctx, c.key)
 	if err != nil {
 		return err
 	}
-	if again.value.Name != want.Name || again.value.Status == Deleted {
-		return conflict(again.show(0), "scene %s has been changed by others meanwhile", c.key)
+	if again.Value.Name != want.Name || again.Value.Status == Deleted {
+		return wire.Errorf(wire.Conflict, "scene %s has been changed by others meanwhile", c.key).With(again.show(0))
 	}
 	*c = *again
 	return nil
@@ -144,35 +136,35 @@ func (s *Scenes) afterNameLoss(ctx context.Context, c *storedScene, want *sceneR
 
 // finishName frees the name that a scene had before, and deletes $$pending.
 func (s *Scenes) finishName(ctx context.Context, c *storedScene) error {
-	if before := c.pending.value.Name; before != "" && before != c.value.Name {
+	if before := c.pending.Value.Name; before != "" && before != c.Value.Name {
 		if err := s.freeName(ctx, c, before); err != nil {
 			return err
 		}
 	}
 	_, err := s.change(ctx, sceneChannel(c.key), &state.Update{
-		Ops: []state.Op{remove(pendingField)}, If: []state.Condition{version(pendingField, c.pending.id)},
+		Ops: []state.Op{kit.Delete(pendingField)}, If: []state.Condition{kit.Same(pendingField, c.pending.ID)},
 	})
 	if err == nil {
-		c.pending = nil
+		c.pending.ID = 0
 	}
 	return err
 }
 
 // freeName frees a name if the scene has it in the world, and if its record does not.
 func (s *Scenes) freeName(ctx context.Context, c *storedScene, name string) error {
-	n, err := s.readName(ctx, c.value.World, name)
-	if err != nil || n == nil || n.value != c.key {
+	n, err := s.readName(ctx, c.Value.World, name)
+	if err != nil || n.Value != c.key {
 		return err
 	}
-	again, err := s.readScene(ctx, c.key) // after the name
+	again, err := s.scenes.Get(ctx, c.key) // after the name
 	if err != nil {
 		return err
 	}
-	if again.value.Status != Deleted && again.value.Name == name {
+	if again.Value.Status != Deleted && again.Value.Name == name {
 		return nil
 	}
-	_, err = s.change(ctx, worldChannel(c.value.World), &state.Update{
-		Ops: []state.Op{remove(nameField(name))}, If: []state.Condition{version(nameField(name), n.id)},
+	_, err = s.change(ctx, worldChannel(c.Value.World), &state.Update{
+		Ops: []state.Op{kit.Delete(nameField(name))}, If: []state.Condition{kit.Same(nameField(name), n.ID)},
 	})
 	return err
 }
@@ -180,18 +172,17 @@ func (s *Scenes) freeName(ctx context.Context, c *storedScene, name string) erro
 // settleScene finishes a change of a name that stopped after any step. For a deleted scene, it
 // frees the name and removes the places. Several may run at the same time.
 func (s *Scenes) settleScene(ctx context.Context, id string) error {
-	_, err := kit.Retry(ctx, "scene "+id, func() (struct{}, error) {
-		c, err := s.readScene(ctx, id)
+	_, err := s.scenes.Edit(ctx, id, func(c *storedScene) error {
 		switch {
-		case err != nil:
-		case c.pending != nil:
-			err = s.settleName(ctx, c)
-		case c.value.Status == Deleted:
-			if err = s.freeName(ctx, c, c.value.Name); err == nil {
-				err = s.vacate(ctx, id)
-			}
+		case c.pending.Exists():
+			return s.settleName(ctx, c)
+		case c.Value.Status != Deleted:
+			return nil
 		}
-		return struct{}{}, err
+		if err := s.freeName(ctx, c, c.Value.Name); err != nil {
+			return err
+		}
+		return s.vacate(ctx, id)
 	})
 	return err
 }
@@ -199,29 +190,28 @@ func (s *Scenes) settleScene(ctx context.Context, id string) error {
 // settleName finishes a change of a name, or takes it back. After it has taken it back, the
 // error is kit.ErrChanged.
 func (s *Scenes) settleName(ctx context.Context, c *storedScene) error {
-	n, err := s.readName(ctx, c.value.World, c.value.Name)
+	n, err := s.readName(ctx, c.Value.World, c.Value.Name)
 	if err != nil {
 		return err
 	}
-	if n == nil {
-		only := state.Condition{Field: nameField(c.value.Name), Kind: state.IsAbsent}
-		if _, err = s.setName(ctx, &c.value, c.key, true, only); err == nil {
+	if !n.Exists() {
+		if _, err = s.setName(ctx, &c.Value, c.key, true, kit.Same(nameField(c.Value.Name), 0)); err == nil {
 			err = kit.ErrChanged // reads the record again, and then confirms the name
 		}
 		return err
 	}
-	if n.value != c.key {
+	if n.Value != c.key {
 		return s.takeBack(ctx, c)
 	}
-	again, err := s.readScene(ctx, c.key) // after the name
+	again, err := s.scenes.Get(ctx, c.key) // after the name
 	if err != nil {
 		return err
 	}
-	if again.id != c.id || again.pending == nil || again.pending.id != c.pending.id {
+	if again.ID != c.ID || again.pending.ID != c.pending.ID {
 		return kit.ErrChanged
 	}
 	if n.leased {
-		if _, err := s.setName(ctx, &c.value, c.key, false, version(nameField(c.value.Name), n.id)); err != nil {
+		if _, err := s.setName(ctx, &c.Value, c.key, false, kit.Same(nameField(c.Value.Name), n.ID)); err != nil {
 			return err
 		}
 	}
@@ -230,13 +220,13 @@ func (s *Scenes) settleName(ctx context.Context, c *storedScene) error {
 
 // takeBack writes the name and the status that a scene had before.
 func (s *Scenes) takeBack(ctx context.Context, c *storedScene) error {
-	r := c.value
-	if r.Status = c.pending.value.Status; c.pending.value.Name != "" {
-		r.Name = c.pending.value.Name
+	r := c.Value
+	if r.Status = c.pending.Value.Status; c.pending.Value.Name != "" {
+		r.Name = c.pending.Value.Name
 	}
 	_, err := s.change(ctx, sceneChannel(c.key), &state.Update{
-		Ops: []state.Op{set(sceneField, r), remove(pendingField)},
-		If:  []state.Condition{version(sceneField, c.id), version(pendingField, c.pending.id)},
+		Ops: []state.Op{kit.Set(sceneField, r), kit.Delete(pendingField)},
+		If:  []state.Condition{kit.Same(sceneField, c.ID), kit.Same(pendingField, c.pending.ID)},
 	})
 	if err == nil {
 		err = kit.ErrChanged
@@ -246,19 +236,19 @@ func (s *Scenes) takeBack(ctx context.Context, c *storedScene) error {
 
 // vacate removes all places of a deleted scene, and takes their avatars out of it.
 func (s *Scenes) vacate(ctx context.Context, scene string) error {
-	places, err := s.readPlaces(ctx, scene)
+	places, err := readPlaces(ctx, s.store, scene)
 	if err != nil {
 		return err
 	}
 	for _, p := range places {
 		a, err := s.settle(ctx, p.avatar)
-		if isNotFound(err) {
+		if kit.HasCode(err, wire.NotFound) {
 			a, err = &storedAvatar{key: p.avatar}, nil
 		}
-		if err == nil && a.stored != nil {
-			_, err = s.list(ctx, a)
-		}
 		if err == nil {
+			if a.Exists() {
+				s.avatars.Show(ctx, a.card())
+			}
 			err = s.leave(ctx, a, scene, 0)
 		}
 		if err != nil {
@@ -266,12 +256,6 @@ func (s *Scenes) vacate(ctx context.Context, scene string) error {
 		}
 	}
 	return nil
-}
-
-// isNotFound reports whether err says that there is no such record.
-func isNotFound(err error) bool {
-	e, ok := errors.AsType[*wire.Error](err)
-	return ok && e.Code == wire.NotFound
 }
 
 // Find returns the scene with a name.
@@ -283,12 +267,12 @@ func (s *Scenes) Find(ctx context.Context, world, name string) (*SceneView, erro
 	if err != nil {
 		return nil, err
 	}
-	if n != nil {
-		v, err := s.GetScene(ctx, n.value)
+	if n.Exists() {
+		v, err := s.GetScene(ctx, n.Value)
 		if err == nil && v.Name == name && v.World == world && v.Status != Deleted {
 			return v, nil
 		}
-		if err != nil && !isNotFound(err) {
+		if err != nil && !kit.HasCode(err, wire.NotFound) {
 			return nil, err
 		}
 	}

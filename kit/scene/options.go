@@ -8,6 +8,7 @@ import (
 
 	"switchboard/broker/namespace"
 	"switchboard/internal/leader"
+	"switchboard/internal/setting"
 	"switchboard/kit/budget"
 	"switchboard/kit/index"
 )
@@ -18,10 +19,10 @@ type Options struct {
 	// same lists.
 	Avatars, Scenes index.Index
 	// Capacity is the most avatars in a scene, online or offline. Zero means 200.
-	Capacity int `setting:"capacity"`
+	Capacity int `setting:"capacity" default:"200"`
 	// PerUser is how many avatars that a client has created for its user may exist at once, and how
 	// many deleted ones of a user are kept. Backends create as many as they like. Zero means 32.
-	PerUser int `setting:"per_user"`
+	PerUser int `setting:"per_user" default:"32"`
 	// Read are the clients that may follow scenes. Nil means namespace.Users.
 	Read *namespace.Access `setting:"read"`
 	// Publish are the clients that may send messages to scenes, such as a chat. Zero means no clients.
@@ -29,12 +30,12 @@ type Options struct {
 	// Presence are the clients that may see who follows a scene. Zero means no clients.
 	Presence namespace.Access `setting:"presence"`
 	// DeletedLife is how long a deleted avatar can be restored. Then it ends. Zero means 30 days.
-	DeletedLife time.Duration `setting:"deleted_life"`
+	DeletedLife time.Duration `setting:"deleted_life" default:"720h"`
 	// Fields are the names X of the fields a/{avatar}/X that a player may write. Zero means all names,
 	// and at most MaxOwnFields for each avatar.
-	Fields []string `setting:"fields" value:"NAME"`
+	Fields []string `setting:"fields" value:"NAME" default:"*"`
 	// FieldBytes is the most bytes of such a field. Zero means 1024.
-	FieldBytes int `setting:"field_bytes" value:"BYTES"`
+	FieldBytes int `setting:"field_bytes" value:"BYTES" default:"1024"`
 	// Budget counts the avatars of users. Zero means a count in this process.
 	Budget budget.Store
 	// Lease is how long a transfer may take before its place in the new scene is lost, and a change
@@ -55,24 +56,16 @@ const (
 	MaxData = 8 << 10 // bytes of data
 	// MaxOwnFields is the most fields a/{avatar}/* of an avatar.
 	MaxOwnFields = 16
-
-	defaultDeletedLife = 30 * 24 * time.Hour
 )
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Avatars == nil || o.Scenes == nil {
 		return o, errors.New("scene: the lists Avatars and Scenes must be set")
 	}
+	setting.Fill(&o)
 	if o.Read == nil {
 		o.Read = new(namespace.Users)
 	}
-	if len(o.Fields) == 0 {
-		o.Fields = []string{"*"}
-	}
-	o.FieldBytes = cmp.Or(o.FieldBytes, 1024)
-	o.Capacity = cmp.Or(o.Capacity, 200)
-	o.PerUser = cmp.Or(o.PerUser, 32)
-	o.DeletedLife = cmp.Or(o.DeletedLife, defaultDeletedLife)
 	if o.Budget == nil {
 		o.Budget = budget.NewMemory()
 	}

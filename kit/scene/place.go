@@ -1,7 +1,11 @@
 package scene
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"switchboard/broker/session"
@@ -10,6 +14,146 @@ import (
 	"switchboard/kit"
 	"switchboard/queue"
 )
+
+// Transfer says which avatar goes where.
+type Transfer struct {
+	Avatar string `json:"avatar"`
+	Scene  string `json:"scene"`
+	// From is the scene that the avatar must be in, "" for none. Nil means any.
+	From *string `json:"from"`
+	// By is the connection of the player, which becomes an owner of the place. Nil means the backend,
+	// and the avatar is listed as offline until its player enters.
+	By *session.Caller `json:"-"`
+
+	enter bool
+}
+
+// Enter brings an avatar into a scene, or back into it: the connection owns the place from then on.
+// It is a Conflict if the avatar is in another scene.
+func (s *Scenes) Enter(ctx context.Context, t Transfer) (*Avatar, error) {
+	t.enter = true
+	return s.Transfer(ctx, t)
+}
+
+// Transfer brings an avatar into a scene, from wherever it is. If it is there already, Transfer
+// does what Enter does.
+func (s *Scenes) Transfer(ctx context.Context, t Transfer) (*Avatar, error) {
+	if err := cmp.Or(checkID("scene", t.Scene), checkID("avatar", t.Avatar)); err != nil {
+		return nil, err
+	}
+	a, err := kit.Retry(ctx, "avatar "+t.Avatar, func() (*storedAvatar, error) { return s.transfer(ctx, &t) })
+	if err != nil {
+		return nil, err
+	}
+	return s.list(ctx, a), nil
+}
+
+// transfer makes the four steps of a transfer, see the comment of the package.
+func (s *Scenes) transfer(ctx context.Context, t *Transfer) (*storedAvatar, error) {
+	a, err := s.avatars.Find(ctx, t.Avatar)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkTransfer(a, t); err != nil {
+		return nil, err
+	}
+	if a.Value.Scene == t.Scene {
+		return s.stay(ctx, a, t)
+	}
+	place, taken, err := s.take(ctx, a, t)
+	if err == nil {
+		err = s.fault("take")
+	}
+	if err != nil {
+		return nil, err
+	}
+	from, to := a.Value.Scene, a.Value
+	to.Scene = t.Scene
+	if err := s.move(ctx, a, to); err != nil {
+		return nil, err
+	}
+	if err := s.fault("move"); err != nil {
+		return nil, err
+	}
+	place.confirm(a.key, taken)
+	_, err = s.writePlace(ctx, a, place)
+	if err == nil {
+		err = s.fault("confirm")
+	}
+	switch {
+	case errors.Is(err, kit.ErrChanged):
+		return s.afterLoss(ctx, t)
+	case err != nil:
+		return nil, err
+	case from == "" && len(a.left) == 0:
+		return a, nil
+	}
+	return s.settle(ctx, a.key)
+}
+
+// checkTransfer returns an error unless the avatar may be transferred. It may not exist.
+func (s *Scenes) checkTransfer(a *storedAvatar, t *Transfer) error {
+	if !a.Exists() {
+		return s.avatars.NotFound(t.Avatar)
+	}
+	if t.By != nil {
+		if err := s.checkOwner(a, &t.By.User); err != nil {
+			return err
+		}
+	}
+	switch in := a.Value.Scene; {
+	case a.Value.Status == Deleted:
+		return s.avatars.NotFound(t.Avatar)
+	case t.enter && in != "" && in != t.Scene, t.From != nil && in != *t.From:
+		return wire.Errorf(wire.Conflict, "avatar %s is in the scene %q", a.key, in).With(a.show())
+	}
+	return nil
+}
+
+// stay brings an avatar back into the scene that it is in, which may be closed.
+func (s *Scenes) stay(ctx context.Context, a *storedAvatar, t *Transfer) (*storedAvatar, error) {
+	if _, err := s.ensurePlace(ctx, a, t.By); err != nil {
+		return nil, err
+	}
+	if len(a.left) == 0 {
+		return a, nil
+	}
+	return s.settle(ctx, a.key)
+}
+
+// afterLoss goes on after the move of a record whose place was lost meanwhile: its lease has ended,
+// or another transfer has moved the avatar on.
+func (s *Scenes) afterLoss(ctx context.Context, t *Transfer) (*storedAvatar, error) {
+	a, err := s.settle(ctx, t.Avatar)
+	if err != nil {
+		return nil, err
+	}
+	if !a.in(t.Scene) {
+		return nil, wire.Errorf(wire.Conflict, "avatar %s was moved on to the scene %q", a.key, a.Value.Scene).With(a.show())
+	}
+	return s.stay(ctx, a, t)
+}
+
+// take takes a place with a lease in an open scene, and returns its id. It replaces a place of the
+// avatar that another transfer has taken or not left yet.
+func (s *Scenes) take(ctx context.Context, a *storedAvatar, t *Transfer) (p placing, id int64, err error) {
+	c, old, err := s.readPlace(ctx, t.Scene, a.key)
+	switch {
+	case err != nil:
+		return p, 0, err
+	case !c.Exists() || c.Value.Status == Deleted:
+		return p, 0, s.scenes.NotFound(t.Scene)
+	case c.Value.Status == Closed:
+		return p, 0, wire.Errorf(wire.Locked, "scene %s is closed", t.Scene)
+	}
+	p = s.newPlacing(a, t.Scene, old, t.By)
+	p.max, p.only = s.opts.Capacity, kit.Same(sceneField, c.ID)
+	id, err = s.writePlace(ctx, a, p)
+	if kit.IsRefused(err, wire.Full) {
+		err = full(t.Scene, s.opts.Capacity)
+	}
+	return p, id, err
+}
 
 const placeGroup = "pc/"
 
@@ -43,29 +187,29 @@ func (p *storedPlace) leased() bool { return p.Lease != 0 }
 func (p *storedPlace) online() bool { return len(p.Owners) > 0 && p.Away == 0 }
 
 func parsePlace(f *state.Field) (*storedPlace, error) {
-	v, err := decode[place](f)
-	if v == nil || err != nil {
-		return nil, err
-	}
-	return &storedPlace{f, v.value}, nil
+	p := &storedPlace{Field: f}
+	return p, json.Unmarshal(f.Value, &p.value)
 }
 
-// readPlace reads a scene and an avatar's place there. Both may be nil.
-func (s *Scenes) readPlace(ctx context.Context, scene, avatar string) (*storedScene, *storedPlace, error) {
+// readPlace reads a scene, which may not exist, and an avatar's place there, which may be nil.
+func (s *Scenes) readPlace(ctx context.Context, scene, avatar string) (c *storedScene, p *storedPlace, err error) {
 	if err := checkID("scene", scene); err != nil {
 		return nil, nil, err
 	}
-	var p *storedPlace
-	read := queue.StateRead{Channel: sceneChannel(scene), Fields: []string{sceneField, pendingField, placeField(avatar)}}
-	c, err := kit.ReadOne(ctx, s.host, read, func(channel string, fields []queue.NamedField) (c *storedScene, err error) {
-		c, err = parseScene(channel, fields)
-		for _, f := range fields {
-			if f.Name == placeField(avatar) && err == nil {
-				p, err = parsePlace(f.Field)
+	page, err := kit.ReadState(ctx, s.store, queue.StateRead{
+		Channel: sceneChannel(scene), Fields: []string{sceneField, pendingField, placeField(avatar)},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range page.Fields {
+		if f.Name == placeField(avatar) {
+			if p, err = parsePlace(f.Field); err != nil {
+				return nil, nil, fmt.Errorf("read %s: %w", sceneChannel(scene), err)
 			}
 		}
-		return c, err
-	})
+	}
+	c, err = parseScene(scene, page)
 	return c, p, err
 }
 
@@ -85,19 +229,19 @@ func (s *Scenes) newPlacing(a *storedAvatar, scene string, old *storedPlace, by 
 	owned := by != nil || old != nil && len(old.Owners) > 0
 	return placing{
 		scene: scene, by: by, lease: s.opts.Lease,
-		value: place{Name: a.value.Name, Figure: a.value.Figure, Offline: !owned},
+		value: place{Name: a.Value.Name, Figure: a.Value.Figure, Offline: !owned},
 	}
 }
 
 // confirm makes p the write that confirms the place with an id, and keeps its owners.
 func (p *placing) confirm(avatar string, id int64) {
-	p.by, p.lease, p.max, p.only = nil, 0, 0, version(placeField(avatar), id)
+	p.by, p.lease, p.max, p.only = nil, 0, 0, kit.Same(placeField(avatar), id)
 }
 
 // writePlace sets an avatar's place, and returns its id.
 func (s *Scenes) writePlace(ctx context.Context, a *storedAvatar, p placing) (int64, error) {
-	op := set(placeField(a.key), p.value)
-	op.Holder, op.TTL, op.GroupMax = state.UserHolder(a.value.User), p.lease, p.max
+	op := kit.Set(placeField(a.key), p.value)
+	op.Holder, op.TTL, op.GroupMax = state.UserHolder(a.Value.User), p.lease, p.max
 	return s.ownPlace(ctx, p, op)
 }
 
@@ -110,31 +254,30 @@ func (s *Scenes) ownPlace(ctx context.Context, p placing, op state.Op) (id int64
 	u.Ops[0].Own, u.Ops[0].Grace = state.Own, state.GraceNever
 	err = p.by.Own(ctx, sceneChannel(p.scene), func(c state.Connection) error {
 		u.Client, u.Generation, u.Server = c.Client, c.Generation, c.Server
-		id, err = s.write(ctx, sceneChannel(p.scene), u)
+		done, err := s.store.Change(ctx, sceneChannel(p.scene), u, false)
+		id = done.ID
 		return err
 	})
-	return id, changed(err)
+	return id, kit.IfChanged(err)
 }
 
 // settle makes the places of an avatar agree with its record, and returns the avatar. It
 // finishes a transfer that stopped after any step. Several may run at the same time.
 func (s *Scenes) settle(ctx context.Context, id string) (*storedAvatar, error) {
-	return kit.Retry(ctx, "avatar "+id, func() (*storedAvatar, error) {
-		a, err := s.existingAvatar(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if a.value.Scene != "" {
-			if a, err = s.ensurePlace(ctx, a, nil); err != nil {
-				return nil, err
+	return s.avatars.Edit(ctx, id, func(a *storedAvatar) error {
+		if a.Value.Scene != "" {
+			again, err := s.ensurePlace(ctx, a, nil)
+			if err != nil {
+				return err
 			}
+			*a = *again
 		}
 		for scene, field := range a.left {
 			if err := s.leave(ctx, a, scene, field); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		return a, nil
+		return nil
 	})
 }
 
@@ -142,13 +285,13 @@ func (s *Scenes) settle(ctx context.Context, id string) (*storedAvatar, error) {
 // is then. If by is not nil, its connection becomes an owner of the place. If the scene is
 // deleted, the avatar is in no scene.
 func (s *Scenes) ensurePlace(ctx context.Context, a *storedAvatar, by *session.Caller) (*storedAvatar, error) {
-	scene := a.value.Scene
+	scene := a.Value.Scene
 	c, p, err := s.readPlace(ctx, scene, a.key)
 	if err != nil {
 		return nil, err
 	}
-	if c == nil || c.value.Status == Deleted {
-		to := a.value
+	if !c.Exists() || c.Value.Status == Deleted {
+		to := a.Value
 		to.Scene = ""
 		if err := s.move(ctx, a, to); err != nil {
 			return nil, err
@@ -157,13 +300,13 @@ func (s *Scenes) ensurePlace(ctx context.Context, a *storedAvatar, by *session.C
 	}
 	place := s.newPlacing(a, scene, p, by)
 	if p == nil {
-		place.only = state.Condition{Field: placeField(a.key), Kind: state.IsAbsent}
+		place.only = kit.Same(placeField(a.key), 0)
 		if _, err = s.writePlace(ctx, a, place); err == nil {
 			err = kit.ErrChanged // reads the record again, and then confirms the place
 		}
 		return nil, err
 	}
-	again, err := s.readAvatar(ctx, a.key) // after the place
+	again, err := s.avatars.Find(ctx, a.key) // after the place
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +314,7 @@ func (s *Scenes) ensurePlace(ctx context.Context, a *storedAvatar, by *session.C
 		return nil, kit.ErrChanged
 	}
 	place = s.newPlacing(again, scene, p, by)
-	place.lease, place.only = 0, version(placeField(a.key), p.ID)
+	place.lease, place.only = 0, kit.Same(placeField(a.key), p.ID)
 	switch same := !p.leased() && p.agrees(again, place.value); {
 	case same && by == nil:
 	case same: // only the owner changes
@@ -184,7 +327,7 @@ func (s *Scenes) ensurePlace(ctx context.Context, a *storedAvatar, by *session.C
 
 // agrees reports whether the place shows the avatar as it is.
 func (p *storedPlace) agrees(a *storedAvatar, want place) bool {
-	return p.value == want && p.Holder == state.UserHolder(a.value.User)
+	return p.value == want && p.Holder == state.UserHolder(a.Value.User)
 }
 
 // leave deletes an avatar's place in a scene that its record does not name. field is the id of the
@@ -195,7 +338,7 @@ func (s *Scenes) leave(ctx context.Context, a *storedAvatar, scene string, field
 		return err
 	}
 	if p != nil {
-		again, err := s.readAvatar(ctx, a.key) // after the place
+		again, err := s.avatars.Find(ctx, a.key) // after the place
 		if err != nil {
 			return err
 		}
@@ -203,26 +346,24 @@ func (s *Scenes) leave(ctx context.Context, a *storedAvatar, scene string, field
 			return err
 		}
 		if !again.in(scene) {
-			u := &state.Update{Ops: []state.Op{remove(placeField(a.key))}, If: []state.Condition{version(placeField(a.key), p.ID)}}
+			u := &state.Update{Ops: []state.Op{kit.Delete(placeField(a.key))}, If: []state.Condition{kit.Same(placeField(a.key), p.ID)}}
 			if _, err := s.change(ctx, sceneChannel(scene), u); err != nil {
-				return inChannel("leave", sceneChannel(scene), err)
+				return fmt.Errorf("leave %s: %w", sceneChannel(scene), err)
 			}
 		}
 	}
 	if err := s.fault("leave"); err != nil || field == 0 {
 		return err
 	}
-	u := &state.Update{Ops: []state.Op{remove(leftGroup + scene)}, If: []state.Condition{version(leftGroup+scene, field)}}
+	u := &state.Update{Ops: []state.Op{kit.Delete(leftGroup + scene)}, If: []state.Condition{kit.Same(leftGroup+scene, field)}}
 	_, err = s.change(ctx, avatarChannel(a.key), u)
 	return err
 }
 
-// in reports whether the avatar's record names the scene. a may be nil.
-func (a *storedAvatar) in(scene string) bool { return a != nil && a.value.Scene == scene }
+// in reports whether the avatar's record names the scene. The avatar may not exist.
+func (a *storedAvatar) in(scene string) bool { return a.Value.Scene == scene }
 
 // full is the error of a scene without a free place.
 func full(scene string, capacity int) error {
-	return &wire.DetailedError{
-		Err: wire.Errorf(wire.Full, "scene %s has %d avatars, that is all", scene, capacity), Data: map[string]any{"max": capacity},
-	}
+	return wire.Errorf(wire.Full, "scene %s has %d avatars, that is all", scene, capacity).With(map[string]any{"max": capacity})
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 
 	"switchboard/internal/state"
 	"switchboard/internal/wire"
@@ -56,55 +54,48 @@ func (r *sceneRecord) check() error {
 	return cmp.Or(checkID("world", r.World), checkName(r.Name), checkText("time", r.Time), checkData(r.Data))
 }
 
-// storedScene is a scene as its channel has it. A nil *storedScene is none.
+// storedScene is a scene as its channel has it.
 type storedScene struct {
-	*stored[sceneRecord]
+	kit.Record[sceneRecord]
 	key     string
-	pending *stored[pending]
+	pending kit.Record[pending]
 }
 
-func (c *storedScene) show(count int) *Scene {
-	return &Scene{c.key, c.value.SceneFields, c.id, count}
+func (c *storedScene) show(count int) *Scene { return &Scene{c.key, c.Value.SceneFields, c.ID, count} }
+
+// card returns the entry of a scene in the lists.
+func (c *storedScene) card() index.Card {
+	list := worldList(c.Value.World)
+	if c.Value.Status == Deleted {
+		list = deletedList(list)
+	}
+	return index.Card{ID: c.key, Version: c.ID, Lists: map[string]int64{list: c.Value.Created, allScenes: c.Value.Created}}
 }
 
-func parseScene(channel string, fields []queue.NamedField) (c *storedScene, err error) {
-	c = &storedScene{key: strings.TrimPrefix(channel, scenePrefix)}
-	for _, f := range fields {
-		switch {
-		case f.Name == sceneField:
-			if c.stored, err = decode[sceneRecord](f.Field); err == nil {
-				err = kit.CheckFormat(c.value.Format, formatVersion)
-			}
-		case f.Name == pendingField:
-			c.pending, err = decode[pending](f.Field)
+// scenesIn returns the scenes of a store.
+func scenesIn(states kit.StateReader, lists index.Index) kit.Documents[*storedScene] {
+	read := queue.StateRead{Fields: []string{sceneField, pendingField}}
+	return kit.Documents[*storedScene]{
+		Kind: "scene", Prefix: scenePrefix, Record: sceneField, States: states, Index: lists, Whole: read, Brief: read, Parse: parseScene,
+		Card: (*storedScene).card, CheckID: func(id string) error { return checkID("scene", id) },
+	}
+}
+
+func parseScene(id string, page *queue.StatePage) (*storedScene, error) {
+	c := &storedScene{key: id}
+	var err error
+	for _, f := range page.Fields {
+		switch f.Name {
+		case sceneField:
+			err = c.Read(f.Field)
+		case pendingField:
+			err = c.pending.Read(f.Field)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if c.stored == nil {
-		return nil, nil
-	}
-	return c, nil
-}
-
-func readScenes(ctx context.Context, r kit.StateReader, ids []string) ([]*storedScene, error) {
-	return kit.ReadEach(ctx, r, scenePrefix, ids, []string{sceneField, pendingField}, parseScene)
-}
-
-// readScene reads a scene, or is NotFound.
-func (s *Scenes) readScene(ctx context.Context, id string) (*storedScene, error) {
-	if err := checkID("scene", id); err != nil {
-		return nil, err
-	}
-	list, err := readScenes(ctx, s.host, []string{id})
-	if err == nil && list[0] == nil {
-		err = notFound("scene", id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return list[0], nil
+	return c, kit.CheckFormat(c.Value.Format, formatVersion)
 }
 
 // NewScene describes a scene to create.
@@ -137,7 +128,7 @@ func (s *Scenes) CreateScene(ctx context.Context, n NewScene) (*Scene, error) {
 		return nil, wire.Errorf(wire.BadRequest, "status: a new scene is %s or %s", Open, Closed)
 	}
 	if n.Key != "" {
-		if c, err := s.readScene(ctx, id); !isNotFound(err) {
+		if c, err := s.scenes.Get(ctx, id); !kit.HasCode(err, wire.NotFound) {
 			return s.showScene(ctx, c, err)
 		}
 	}
@@ -145,7 +136,7 @@ func (s *Scenes) CreateScene(ctx context.Context, n NewScene) (*Scene, error) {
 	err := s.writeNamed(ctx, c, r, pending{Status: Deleted})
 	switch {
 	case errors.Is(err, kit.ErrChanged) && n.Key != "": // the same call has been made meanwhile
-		c, err := s.readScene(ctx, id)
+		c, err := s.scenes.Get(ctx, id)
 		return s.showScene(ctx, c, err)
 	case errors.Is(err, kit.ErrChanged):
 		err = wire.Errorf(wire.Conflict, "there is a scene %s", id)
@@ -153,14 +144,7 @@ func (s *Scenes) CreateScene(ctx context.Context, n NewScene) (*Scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.listScene(ctx, c)
-}
-
-// listScene puts a scene into the lists, and shows it. If that fails, the round does it.
-func (s *Scenes) listScene(ctx context.Context, c *storedScene) (*Scene, error) {
-	if err := s.opts.Scenes.Put(ctx, c.card()); err != nil {
-		s.log.Warn().Err(err).Str("scene", c.key).Msg("the list of scenes is late")
-	}
+	s.scenes.Show(ctx, c.card())
 	return s.showScene(ctx, c, nil)
 }
 
@@ -203,43 +187,32 @@ func (s *Scenes) PatchScene(ctx context.Context, id string, p ScenePatch) (*Scen
 // editScene changes the record of a scene, unless the error of edit is errSame. A version of nil
 // means any.
 func (s *Scenes) editScene(ctx context.Context, id string, version *int64, edit func(*storedScene, *sceneRecord) error) (*Scene, error) {
-	c, err := kit.Retry(ctx, "scene "+id, func() (*storedScene, error) {
-		c, err := s.readScene(ctx, id)
+	c, err := s.scenes.Edit(ctx, id, func(c *storedScene) error {
+		r := c.Value
+		err := checkVersion("scene", c.key, version, c.ID, c.show(0))
 		if err == nil {
-			err = c.checkVersion(version)
+			err = edit(c, &r)
 		}
-		if err != nil {
-			return nil, err
-		}
-		r := c.value
-		switch err := edit(c, &r); err {
+		switch err {
 		case nil:
-			return c, s.writeScene(ctx, c, r)
+			return s.writeScene(ctx, c, r)
 		case errSame:
-			return c, s.settleScene(ctx, id) // an earlier call may have failed after its change
-		default:
-			return nil, err
+			return s.settleScene(ctx, id) // an earlier call may have failed after its change
 		}
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.listScene(ctx, c)
-}
-
-// checkVersion returns a conflict unless the scene has the version. Nil means any.
-func (c *storedScene) checkVersion(version *int64) error {
-	if version != nil && *version != c.id {
-		return conflict(c.show(0), "scene %s has version %d", c.key, c.id)
-	}
-	return nil
+	s.scenes.Show(ctx, c.card())
+	return s.showScene(ctx, c, nil)
 }
 
 // DeleteScene marks a scene as deleted, frees its name, and removes the places in it. Its avatars
 // are in no scene. If it is deleted, nothing changes.
 func (s *Scenes) DeleteScene(ctx context.Context, id string, version *int64) (*Scene, error) {
 	return s.editScene(ctx, id, version, func(c *storedScene, r *sceneRecord) error {
-		if r.Status == Deleted && c.pending == nil {
+		if r.Status == Deleted && !c.pending.Exists() {
 			return errSame
 		}
 		r.Status = Deleted
@@ -249,29 +222,29 @@ func (s *Scenes) DeleteScene(ctx context.Context, id string, version *int64) (*S
 
 // writeScene writes the record of a scene, if it has not changed.
 func (s *Scenes) writeScene(ctx context.Context, c *storedScene, r sceneRecord) error {
-	if c.pending != nil { // an earlier change of the name
+	if c.pending.Exists() { // an earlier change of the name
 		if err := s.settleScene(ctx, c.key); err != nil {
 			return err
 		}
 		return kit.ErrChanged
 	}
-	old := c.value
+	old := c.Value
 	if r.Status != Deleted && (r.Name != old.Name || old.Status == Deleted) {
 		return s.writeNamed(ctx, c, r, pending{Name: old.Name, Status: old.Status})
 	}
 	if r.Status == Deleted {
 		r.Name = old.Name // its name is freed below
 	}
-	if err := s.opts.Scenes.Schedule(ctx, s.opts.Delay, c.key); err != nil {
+	if err := s.scenes.Note(ctx, c.key); err != nil {
 		return err
 	}
 	id, err := s.change(ctx, sceneChannel(c.key), &state.Update{
-		Ops: []state.Op{set(sceneField, r)}, If: []state.Condition{version(sceneField, c.id), {Field: pendingField, Kind: state.IsAbsent}},
+		Ops: []state.Op{kit.Set(sceneField, r)}, If: []state.Condition{kit.Same(sceneField, c.ID), kit.Same(pendingField, 0)},
 	})
 	if err != nil {
 		return err
 	}
-	c.stored = &stored[sceneRecord]{r, id}
+	c.Value, c.ID = r, id
 	if err := s.fault("scene"); err != nil || r.Status != Deleted {
 		return err
 	}
@@ -303,14 +276,13 @@ func (s *Scenes) ListScenes(ctx context.Context, world string, status Status, cu
 	default:
 		return nil, wire.Errorf(wire.BadRequest, "status: want %s, %s or %s", Open, Closed, Deleted)
 	}
-	scenes, next, err := readPage(ctx, s, s.opts.Scenes, index.Query{List: list, Cursor: cursor, Limit: limit}, readScenes)
+	scenes, next, err := s.scenes.List(ctx, index.Query{List: list, Cursor: cursor, Limit: limit}, func(c *storedScene) bool {
+		is := c.Value.Status
+		return (world == "" || c.Value.World == world) && (is == status || status == "" && is != Deleted)
+	})
 	if err != nil {
 		return nil, err
 	}
-	// The records decide: the list may be some seconds old.
-	scenes = slices.DeleteFunc(scenes, func(c *storedScene) bool {
-		return c == nil || world != "" && c.value.World != world || status != "" && c.value.Status != status || status == "" && c.value.Status == Deleted
-	})
 	lists := make([]string, len(scenes))
 	for i, c := range scenes {
 		lists[i] = sceneList(c.key)

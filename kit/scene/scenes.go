@@ -1,12 +1,9 @@
 package scene
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -31,11 +28,12 @@ import (
 //   - Full: the scene has no place
 //   - Unavailable: others change the same avatar or scene all the time; try again
 type Scenes struct {
-	host *extension.Host
-	opts Options
-	log  zerolog.Logger
-
-	budget *budget.Budget
+	store   kit.Store
+	opts    Options
+	log     zerolog.Logger
+	avatars kit.Documents[*storedAvatar]
+	scenes  kit.Documents[*storedScene]
+	budget  *budget.Budget
 	// fault is called after each step of an operation. An error ends the operation there, as a crash
 	// would. Only tests set it.
 	fault func(step string) error
@@ -47,7 +45,13 @@ func New(host *extension.Host, opts Options) (*Scenes, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scenes{host: host, opts: opts, log: host.Logger(), fault: func(string) error { return nil }}
+	store := kit.HostStore(host)
+	s := &Scenes{
+		store: store, opts: opts, log: host.Logger(), fault: func(string) error { return nil },
+		avatars: avatarsIn(store, opts.Avatars), scenes: scenesIn(store, opts.Scenes),
+	}
+	s.avatars.Delay, s.avatars.Log = opts.Delay, s.log
+	s.scenes.Delay, s.scenes.Log = opts.Delay, s.log
 	s.budget = s.newBudget()
 	return s, nil
 }
@@ -65,86 +69,30 @@ const (
 // formatVersion is the version of the format of records.
 const formatVersion = 1
 
-// write writes an update, and returns its id.
-func (s *Scenes) write(ctx context.Context, channel string, u *state.Update) (int64, error) {
-	u.Writer = state.BackendHolder
-	done, err := s.host.Change(ctx, channel, u, extension.ChangeOptions{})
-	return done.ID, err
-}
-
-// change is write, and kit.ErrChanged if a condition is not met.
+// change writes an update, and returns its id. The error is kit.ErrChanged if a condition is not
+// met.
 func (s *Scenes) change(ctx context.Context, channel string, u *state.Update) (int64, error) {
-	id, err := s.write(ctx, channel, u)
-	return id, changed(err)
+	done, err := s.store.Change(ctx, channel, u, false)
+	return done.ID, kit.IfChanged(err)
 }
 
-// changed returns kit.ErrChanged if err is the refusal of a condition, and otherwise err.
-func changed(err error) error {
-	if e, ok := errors.AsType[*state.Refusal](err); ok && e.Err.Code == wire.Conflict {
-		return kit.ErrChanged
+// checkVersion returns a conflict unless an avatar or a scene has the version that is wanted. Nil
+// means any.
+func checkVersion(kind, id string, want *int64, version int64, current any) error {
+	if want == nil || *want == version {
+		return nil
 	}
-	return err
+	return wire.Errorf(wire.Conflict, "%s %s has version %d", kind, id, version).With(current)
 }
 
-// version is the condition that a field has not changed.
-func version(field string, id int64) state.Condition { return state.Condition{Field: field, ID: id} }
-
-func set(field string, value any) state.Op {
-	return state.Op{Field: field, Kind: state.Set, Value: encode(value)}
-}
-
-func remove(field string) state.Op { return state.Op{Field: field, Kind: state.Delete} }
-
-func encode(v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // impossible: the data of records is valid JSON
-	}
-	return text
-}
-
-// stored is a value and the id of its field. A nil *stored is an absent field.
-type stored[T any] struct {
-	value T
-	id    int64
-}
-
-// decode returns the value of a field, which may be nil.
-func decode[T any](f *state.Field) (*stored[T], error) {
-	if f == nil {
-		return nil, nil
-	}
-	r := &stored[T]{id: f.ID}
-	return r, json.Unmarshal(f.Value, &r.value)
-}
-
-// newID returns a random id.
-func newID() string { return rand.Text()[:16] }
-
-// idOf returns the id of what a user creates: the one that the call names, or one for its key, or a
-// new one.
-func idOf(id, user, key string) string {
-	if key != "" {
-		return "key-" + kit.KeyedID(user, key)
-	}
-	return cmp.Or(id, newID())
-}
+// idOf returns the id of what a user creates, see kit.NewID.
+func idOf(id, user, key string) string { return kit.NewID(id, user, key, rand.Text()[:16]) }
 
 // now returns the time for display. No decision depends on it.
 func now() int64 { return time.Now().UnixMilli() }
 
 // checkID returns an error unless id can be the id of an avatar or a scene, or a world.
-func checkID(kind, id string) error {
-	ok := id != "" && len(id) <= MaxID
-	for i := range len(id) {
-		c := id[i]
-		ok = ok && ('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.')
-	}
-	if !ok {
-		return wire.Errorf(wire.BadRequest, "%s: it has 1 to %d characters of A-Z a-z 0-9 . _ -", kind, MaxID)
-	}
-	return nil
-}
+func checkID(kind, id string) error { return kit.CheckID(kind, id, MaxID, ". _ -") }
 
 // checkText returns an error unless text is one line of at most MaxName bytes.
 func checkText(kind, text string) error {
@@ -173,15 +121,18 @@ func checkData(data json.RawMessage) error {
 	return nil
 }
 
-// conflict is a Conflict with the current avatar or scene.
-func conflict(current any, format string, args ...any) error {
-	return &wire.DetailedError{Err: wire.Errorf(wire.Conflict, format, args...), Data: current}
-}
+// allScenes is the list of all scenes, also of the deleted ones.
+const allScenes = "all"
 
-func notFound(kind, id string) error {
-	return wire.Errorf(wire.NotFound, "there is no %s %s", kind, id)
-}
+// takenVersion is the version of the card that earlier releases have stored before the record of an
+// avatar.
+const takenVersion = 1
 
-func inChannel(doing, channel string, err error) error {
-	return fmt.Errorf("%s %s: %w", doing, channel, err)
-}
+// The lists of avatars and scenes. A deleted one is in the list with the prefix deleted: instead.
+func userList(user string) string   { return "user:" + part(user) }
+func sceneList(scene string) string { return "scene:" + scene }
+func worldList(world string) string { return "world:" + world }
+func deletedList(of string) string  { return "deleted:" + of }
+
+// part returns text as a part of the name of a list or a field.
+func part(text string) string { return kit.NamePart(text, 100) }

@@ -3,6 +3,7 @@ package scene
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"switchboard/internal/state"
@@ -39,15 +40,15 @@ type listedPlace struct {
 
 // GetScene returns a scene and the avatars whose records name it, also if the scene is deleted.
 func (s *Scenes) GetScene(ctx context.Context, id string) (*SceneView, error) {
-	c, err := s.readScene(ctx, id)
+	c, err := s.scenes.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	places, err := s.readPlaces(ctx, id)
+	places, err := readPlaces(ctx, s.store, id)
 	if err != nil {
 		return nil, err
 	}
-	avatars, err := readAvatars(ctx, s.host, avatarsOf(places))
+	avatars, err := s.avatars.Each(ctx, avatarsOf(places))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (s *Scenes) GetScene(ctx context.Context, id string) (*SceneView, error) {
 // do. cursor is the Cursor of the page before, or "". Online counts the avatars of the page. If the
 // page is not all, Count may be some seconds old.
 func (s *Scenes) PageScene(ctx context.Context, id, cursor string) (*SceneView, error) {
-	c, err := s.readScene(ctx, id)
+	c, err := s.scenes.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -82,15 +83,15 @@ func (s *Scenes) PageScene(ctx context.Context, id, cursor string) (*SceneView, 
 			v.Cursor = strings.TrimPrefix(read.Cursor, placeGroup)
 			break
 		}
-		o := s.host.ReadStates(ctx, []queue.StateRead{read})[0]
-		if o.Err != nil {
-			return nil, inChannel("read", sceneChannel(id), o.Err)
+		page, err := kit.ReadState(ctx, s.store, read)
+		if err == nil {
+			err = s.addPlaces(ctx, v, id, page.Fields)
 		}
-		if err := s.addPlaces(ctx, v, id, o.Value.Fields); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		done += len(o.Value.Fields)
-		if read.Cursor = o.Value.Next; read.Cursor == "" {
+		done += len(page.Fields)
+		if read.Cursor = page.Next; read.Cursor == "" {
 			break
 		}
 	}
@@ -114,18 +115,18 @@ func (s *Scenes) addPlaces(ctx context.Context, v *SceneView, scene string, plac
 		ids[i] = strings.TrimPrefix(f.Name, placeGroup)
 		reads[i] = queue.StateRead{Channel: sceneChannel(scene), Prefix: ownFields(ids[i])}
 	}
-	avatars, err := readAvatars(ctx, s.host, ids)
+	avatars, err := s.avatars.Each(ctx, ids)
 	if err != nil {
 		return err
 	}
-	for i, o := range s.host.ReadStates(ctx, reads) {
+	for i, o := range s.store.ReadStates(ctx, reads) {
 		if o.Err != nil {
-			return inChannel("read", sceneChannel(scene), o.Err)
+			return fmt.Errorf("read %s: %w", sceneChannel(scene), o.Err)
 		}
 		if avatars[i].in(scene) {
 			p, err := parsePlace(places[i].Field)
 			if err != nil {
-				return inChannel("read", sceneChannel(scene), err)
+				return fmt.Errorf("read %s: %w", sceneChannel(scene), err)
 			}
 			var own map[string]json.RawMessage
 			for _, f := range o.Value.Fields {
@@ -149,10 +150,6 @@ func (v *SceneView) add(p listedPlace) {
 }
 
 // readPlaces reads all places of a scene, ordered by avatar.
-func (s *Scenes) readPlaces(ctx context.Context, scene string) ([]listedPlace, error) {
-	return readPlaces(ctx, s.host, scene)
-}
-
 func readPlaces(ctx context.Context, r kit.StateReader, scene string) (list []listedPlace, err error) {
 	fields := map[string]map[string]json.RawMessage{}
 	// The fields a/ come before the places: each part of a place that is read is read with it, or
@@ -166,7 +163,7 @@ func readPlaces(ctx context.Context, r kit.StateReader, scene string) (list []li
 			if avatar, ok := strings.CutPrefix(f.Name, placeGroup); ok {
 				p, err := parsePlace(f.Field)
 				if err != nil {
-					return nil, inChannel("read", sceneChannel(scene), err)
+					return nil, fmt.Errorf("read %s: %w", sceneChannel(scene), err)
 				}
 				list = append(list, listedPlace{p, avatar, fields[avatar]})
 			} else if rest, ok := strings.CutPrefix(f.Name, ownGroup); ok {

@@ -1,12 +1,103 @@
 package kit
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
+	"time"
 
+	"switchboard/internal/state"
 	"switchboard/internal/wire"
 )
+
+// CheckKey checks the idempotency key of a call that creates something, and the id that the call
+// names instead.
+func CheckKey(id, key string) error {
+	switch {
+	case key == "":
+		return nil
+	case id != "":
+		return wire.Errorf(wire.BadRequest, "key: it is for a call without an id")
+	}
+	return wire.CheckName("key", key)
+}
+
+// KeyedID returns the id of what a user creates with an idempotency key: the same id for each
+// repeated call. The keys of different users differ. The user of a backend is "".
+func KeyedID(user, key string) string {
+	sum := sha256.Sum256([]byte(user + "\n" + key))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
+}
+
+// CheckID returns an error unless id has 1 to most characters of A-Z a-z 0-9 and punctuation, which
+// is a list with spaces.
+func CheckID(kind, id string, most int, punctuation string) error {
+	if !IsID(id, most, punctuation) {
+		return wire.Errorf(wire.BadRequest, "%s: it has 1 to %d characters of A-Z a-z 0-9 %s", kind, most, punctuation)
+	}
+	return nil
+}
+
+// IsID reports whether CheckID accepts an id.
+func IsID(id string, most int, punctuation string) bool {
+	for i := range len(id) {
+		c := id[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && (c == ' ' || strings.IndexByte(punctuation, c) < 0) {
+			return false
+		}
+	}
+	return id != "" && len(id) <= most
+}
+
+// NamePart returns text as a part of the name of a list or a field. A text whose escaped form has
+// more than most bytes is replaced by its hash, which no escaped text can be: "%h" is no escaped
+// byte.
+func NamePart(text string, most int) string {
+	escaped := state.Escape(text)
+	if len(escaped) <= most {
+		return escaped
+	}
+	sum := sha256.Sum256([]byte(text))
+	return "%h" + hex.EncodeToString(sum[:16])
+}
+
+// NewID returns the id of what a user creates: the one that the call names, or one for its key, or
+// a new one, which is random.
+func NewID(id, user, key, random string) string {
+	if key != "" {
+		return "key-" + KeyedID(user, key)
+	}
+	return cmp.Or(id, random)
+}
+
+// FormerName returns the value of a member that has a former name. A call names one of them.
+func FormerName[T comparable](name string, value T, former string, old T) (T, error) {
+	var zero T
+	switch {
+	case old == zero:
+		return value, nil
+	case value == zero:
+		return old, nil
+	}
+	return zero, wire.Errorf(wire.BadRequest, "%s: it is the former name of %s, which the call has, too", former, name)
+}
+
+// TTL returns the duration of ttl_ms, in milliseconds, or of its former name ttl, in seconds.
+func TTL(ms, seconds int64, most time.Duration) (time.Duration, error) {
+	switch {
+	case ms < 0 || ms > most.Milliseconds():
+		return 0, wire.Errorf(wire.BadRequest, "ttl_ms: it must be between 0 and %d", most.Milliseconds())
+	case seconds < 0 || seconds > int64(most/time.Second):
+		return 0, wire.Errorf(wire.BadRequest, "ttl: it must be between 0 and %d seconds", int64(most/time.Second))
+	}
+	return FormerName("ttl_ms", time.Duration(ms)*time.Millisecond, "ttl", time.Duration(seconds)*time.Second)
+}
 
 // Match is a condition on a document before a change. The zero value is met always; else one field
 // is set.
