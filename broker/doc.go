@@ -15,7 +15,7 @@
 //     trip reads the owners: the servers with subscribers. From here on the push is accepted.
 //  3. Each owner receives a hint. peer.Links.Send sends it to another server, where
 //     peer.Links.handle receives it, and member.Member.Hint acts on it. If this server is an owner,
-//     broker.Broker.localHint does, which gets a client's message as it was before it was encoded.
+//     member.Member.LocalHint does, which gets a client's message as it was before it was encoded.
 //  4. On an owner, hub.Channel.Hint appends the message to the channel's tail if it follows the
 //     tail's last message. Otherwise hub.Channel.drain reads the messages after the tail from the
 //     store.
@@ -51,7 +51,7 @@
 // Hints may be lost. peer.Links.Doubts reports when that may have happened, and member.Member.Sweep
 // then compares all queues with the store: hub.Hub.Compare and session.Manager.Compare read those
 // in which something is new. presence.Presence.Compare does so with what the doubted servers have.
-// At the end of a server peer.Links.Goodbye announces that no more hints follow.
+// At the end of a server member.Member.Goodbye announces that no more hints follow.
 //
 // The store may lose bindings and messages at a restart or failover. member.Member.rebind then
 // compares what this server holds in the slots of the failure, and binds and reads what differs.

@@ -96,7 +96,7 @@ var mayImport = map[string][]string{
 	"broker/health":         {"registry", "janitor/heartbeat"},
 	"broker/ready":          {"queue", "broker/dialect", "broker/hub", "broker/loop", "broker/member"},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
-	"broker/member":         {"internal/slots", "internal/wire", "registry", "broker/binding", "broker/delivery", "broker/hub", "broker/peer", "broker/presence", "broker/session"},
+	"broker/member":         {"internal/slots", "internal/wire", "registry", "broker/binding", "broker/delivery", "broker/hub", "broker/peer", "broker/presence", "broker/session", "broker/snapshot", "internal/state"},
 	"broker/presence":       {"internal/meter", "internal/slots", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 

@@ -25,7 +25,7 @@ func (b *Broker) newMember() *member.Member {
 
 // attachParts gives the parts to those that were made before them.
 func (b *Broker) attachParts() {
-	parts := member.Parts{Hub: b.hub, Sessions: b.sessions, Presence: b.presence, Pusher: b.pusher}
+	parts := member.Parts{Hub: b.hub, Sessions: b.sessions, Presence: b.presence, States: b.states, Pusher: b.pusher}
 	if b.links != nil {
 		parts.Links = b.links
 	}

@@ -158,7 +158,7 @@ func (b *Broker) newPusher() *delivery.Pusher {
 	o := b.opts
 	return delivery.New(delivery.Options{
 		Registry: o.Store.Registry, Queue: o.Store.Queue, States: o.Store.Queue, Self: b.ID, Live: b.Live,
-		Local: b.localHint, Remote: b.member.Send, Appended: b.hub.Appended, Stored: b.metrics.store,
+		Local: b.member.LocalHint, Remote: b.member.Send, Appended: b.hub.Appended, Stored: b.metrics.store,
 		Keep: b.access.retention, SetAckDeadline: o.Store.SetAckDeadline, Epoch: o.Store.Epoch,
 		Lost: b.member.Rebind, Unremembered: b.metrics.unremembered.Inc, MissHints: b.member.MissHints,
 		FieldEnds: o.Store.FieldEnds, TracksFields: b.access.fieldsGone,
@@ -251,15 +251,6 @@ func (b *Broker) readTexts(ctx context.Context, reads []presence.FieldRead) {
 		for k, field := range r.Fields {
 			r.Texts[k] = texts[field]
 		}
-	}
-}
-
-// localHint implements delivery.Options.Local.
-func (b *Broker) localHint(h peer.Hint, decoded state.Message) {
-	if decoded.Data == nil {
-		b.member.Hint(h)
-	} else if c := b.hub.Channel(h.Name); c != nil {
-		c.HintMessage(h.ID, h.Prev, h.Data, decoded)
 	}
 }
 

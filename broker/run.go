@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"switchboard/broker/member"
 	"switchboard/broker/work"
 )
 
@@ -25,8 +26,6 @@ const (
 	// unbindTimeout bounds the time for which the ports stay open while the clients are unbound. The
 	// unbinding does not end without the store.
 	unbindTimeout = 10 * time.Second
-	// goodbyeTimeout bounds the last hints and the goodbye to the other servers.
-	goodbyeTimeout = 3 * time.Second
 )
 
 // Run serves until ctx ends. Then it shuts down in this order: clients, also new ones, are asked to
@@ -75,7 +74,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	b.member.Wait()
 	b.hooks.Close()
 	b.requests.Close()
-	b.sayGoodbye()
+	b.member.Goodbye(b.waitForJobs)
 	endLinks()
 	b.member.Leave()
 	return err
@@ -93,28 +92,6 @@ func (b *Broker) startLinks() (end func()) {
 	return func() {
 		stop()
 		links.Wait()
-	}
-}
-
-// sayGoodbye sends the last hints and a goodbye to the other servers. A call to the store that has
-// not ended, or whose outcome is unknown, may have stored a message without a hint. Then there is
-// no goodbye, and the other servers look for the message when the links end.
-func (b *Broker) sayGoodbye() {
-	if b.links == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
-	defer cancel()
-	b.links.CloseInbound() // ends calls of other servers
-	waitUntilDone(ctx, b.waitForJobs)
-	uncertain := b.pusher.Uncertain()
-	if ctx.Err() != nil || b.pusher.NotifyUncertain(ctx) != nil {
-		return
-	}
-	// The store may execute a call without an answer after it was asked for the owners: no beat has
-	// shown that it had executed everything.
-	if !uncertain {
-		b.links.Goodbye(ctx)
 	}
 }
 
@@ -145,19 +122,16 @@ func (b *Broker) shutdown(servers []*server) {
 	drain := b.opts.Timing.Drain
 	ctx, cancel := context.WithTimeout(context.Background(), drain+5*time.Second)
 	defer cancel()
-	b.sessions.Drain(drain)
-	b.presence.StopCoalescing()
 	// The ports stay open until the clients are unbound: the probes tell the load balancer to use
 	// another server, and a client that connects anyway learns when to come back.
-	unbindCtx, unbound := context.WithTimeout(ctx, min(drain, unbindTimeout))
-	waitUntilDone(unbindCtx, b.waitForJobs)
-	unbound()
-	for _, s := range servers {
-		s.shutdown(ctx)
-	}
-	b.states.Close()
-	waitUntilDone(ctx, b.waitForJobs)
-	waitUntilDone(ctx, func() { b.hub.UnbindAll(ctx) })
+	b.member.End(ctx, member.Ending{
+		Drain: drain, Unbind: min(drain, unbindTimeout), Wait: b.waitForJobs,
+		Unbound: func(ctx context.Context) {
+			for _, s := range servers {
+				s.shutdown(ctx)
+			}
+		},
+	})
 }
 
 // waitForJobs waits for the calls of the backend and the methods, and then for the store calls. A
@@ -170,26 +144,10 @@ func (b *Broker) waitForJobs() {
 	b.pool.Wait()
 }
 
-// waitUntilDone runs f and waits for it, but not longer than ctx: without the store f may not end.
-func waitUntilDone(ctx context.Context, f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-}
-
 // tickLoop drives the timers of the parts once a second, until ctx ends.
 func (b *Broker) tickLoop(ctx context.Context) error {
 	return work.Every(ctx, time.Second, func() {
-		b.hub.Tick()
-		b.states.Tick()
-		b.sessions.Tick()
-		b.presence.Tick()
+		b.member.Tick()
 		b.metrics.tick()
 	})
 }

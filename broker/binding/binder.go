@@ -2,6 +2,7 @@ package binding
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -79,6 +80,7 @@ type Binder struct {
 	locks   clientLocks
 	pending pendingBinds
 
+	unbinding   atomic.Int64 // calls of UnbindLater that have not ended
 	unconfirmed unconfirmedBinds
 	failed      failedUnbinds
 	// uncertainUsers are clients whose users may have changed without a hint.
@@ -93,6 +95,12 @@ func New(opts Options) *Binder { return &Binder{opts: opts} }
 func (b *Binder) Tick() {
 	b.retryUnbinds()
 	b.resolveUnconfirmed()
+}
+
+// Settled returns whether nothing is being bound or unbound, nothing of that has failed, and no
+// bind has an unknown outcome.
+func (b *Binder) Settled() bool {
+	return b.unbinding.Load() == 0 && b.pending.empty() && b.unconfirmed.empty() && b.failed.empty()
 }
 
 // CheckToken returns an error if the client's token was revoked, or if that is not known. issued is

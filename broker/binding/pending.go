@@ -101,6 +101,12 @@ func (l *pendingBinds) noteAll() {
 	}
 }
 
+func (l *pendingBinds) empty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.latest) == 0
+}
+
 // has returns whether the client has a pending bind of that generation.
 func (l *pendingBinds) has(client string, generation int64) bool {
 	l.mu.Lock()

@@ -11,7 +11,9 @@ import (
 
 // UnbindLater has the pool end a binding. After a failure the next tick tries again.
 func (b *Binder) UnbindLater(old Binding) {
+	b.unbinding.Add(1)
 	b.opts.Pool.Go(func() {
+		defer b.unbinding.Add(-1)
 		if err := b.unbind(b.opts.StoreContext(), old); err != nil {
 			b.opts.Logger.Warn().Err(err).Msg("unbind failed; the next tick tries again")
 			b.failed.add(old)

@@ -69,6 +69,12 @@ func (l *unconfirmedBinds) take(n int) []unconfirmedBind {
 	return some
 }
 
+func (l *unconfirmedBinds) empty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.list) == 0
+}
+
 // boundClient names a failed bind. server is this server's id at the time of the call.
 type boundClient struct{ client, server string }
 
@@ -99,6 +105,12 @@ func (f *failedUnbinds) add(old Binding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = append(f.list, old)
+}
+
+func (f *failedUnbinds) empty() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.list) == 0
 }
 
 // take empties the list and returns it.

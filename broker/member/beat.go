@@ -59,6 +59,14 @@ func (m *Member) Beat(runCtx context.Context) {
 	}
 }
 
+// Tick does the periodic work of the parts. It must be called once a second.
+func (m *Member) Tick() {
+	m.parts.Hub.Tick()
+	m.parts.States.Tick()
+	m.parts.Sessions.Tick()
+	m.parts.Presence.Tick()
+}
+
 // beatEnded records the outcome of a beat and logs the first of several failures.
 func (m *Member) beatEnded(err error) {
 	if err == nil {

@@ -1,11 +1,13 @@
 package member
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
 
 	"switchboard/broker/peer"
+	"switchboard/internal/state"
 	"switchboard/registry"
 )
 
@@ -18,6 +20,18 @@ type Links interface {
 	// can be missing.
 	Unlisted(server string) (doubted bool)
 	SetServers(servers []registry.Server)
+	CloseInbound()               // ends the links from other servers, and their calls
+	Goodbye(ctx context.Context) // sends what is queued, and announces that no more hints follow
+}
+
+// LocalHint implements delivery.Options.Local: it acts on a hint from this server. decoded is the
+// message of the hint; if its Data is nil, it is not known.
+func (m *Member) LocalHint(h peer.Hint, decoded state.Message) {
+	if decoded.Data == nil {
+		m.Hint(h)
+	} else if c := m.parts.Hub.Channel(h.Name); c != nil {
+		c.HintMessage(h.ID, h.Prev, h.Data, decoded)
+	}
 }
 
 // Hint acts on a hint from this server or from another one.

@@ -16,15 +16,13 @@ import (
 	"switchboard/broker/hub"
 	"switchboard/broker/presence"
 	"switchboard/broker/session"
+	"switchboard/broker/snapshot"
 	"switchboard/internal/slots"
 	"switchboard/registry"
 )
 
 // beatsPerLease is the length of a lease in beats: it survives four failed beats.
 const beatsPerLease = 5
-
-// leaveTimeout bounds the removal from the registry at the end.
-const leaveTimeout = 5 * time.Second
 
 // Registry holds the methods of a registry that a Member calls.
 type Registry interface {
@@ -64,11 +62,12 @@ type Options struct {
 	Log        zerolog.Logger // for failures that repeat
 }
 
-// Parts are what a Member informs and binds again.
+// Parts are what a Member informs, binds again and ends.
 type Parts struct {
 	Hub      *hub.Hub
 	Sessions *session.Manager
 	Presence *presence.Presence
+	States   *snapshot.Snapshots
 	Pusher   *delivery.Pusher
 	Links    Links // nil without a shared store
 }
@@ -271,19 +270,4 @@ func (m *Member) Find(ctx context.Context, server string) (bool, error) {
 // numbers, see Numbers.
 func (m *Member) Servers() []registry.Server {
 	return slices.SortedFunc(maps.Values(m.Live()), func(x, y registry.Server) int { return strings.Compare(x.ID, y.ID) })
-}
-
-// Leave removes the server from the registry. If that fails, its lease ends and a janitor cleans
-// up.
-func (m *Member) Leave() {
-	if !m.joined.Load() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	if err := m.opts.Registry.Leave(ctx, m.ID()); err != nil {
-		m.opts.Logger.Warn().Err(err).Msg("could not leave the registry; the janitor will clean up")
-		return
-	}
-	m.opts.Logger.Info().Str("server", m.ID()).Msg("left")
 }

@@ -147,6 +147,13 @@ func (m *Manager) Drain(window time.Duration) {
 	m.each((*Session).closeDraining)
 }
 
+// Settled returns whether the store has nothing of clients of this server, as far as is known:
+// there are no connections, and all of them were unbound.
+func (m *Manager) Settled() bool {
+	connections, _ := m.Counts()
+	return connections == 0 && m.binder.Settled() && m.owners.settled()
+}
+
 // closeDraining asks the client to connect to another server, and closes the connection.
 func (s *Session) closeDraining() {
 	s.close(wire.CloseDraining, "", 1+rand.Int64N(s.m.drain.Load()))

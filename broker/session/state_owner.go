@@ -99,6 +99,13 @@ func (ow *owners) retry() {
 	}
 }
 
+// settled returns whether nothing has failed.
+func (ow *owners) settled() bool {
+	ow.mu.Lock()
+	defer ow.mu.Unlock()
+	return len(ow.failed) == 0
+}
+
 // storeBack stores that the client is connected.
 func (ow *owners) storeBack(ctx context.Context, o *ownership) error {
 	defer ow.binder.Lock(o.client)()

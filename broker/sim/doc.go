@@ -1,7 +1,7 @@
 // Package sim holds only tests: a deterministic model check of the broker's core. Several simulated
 // brokers share the in-memory registry and queue. Each consists of the real member, hub, sessions,
-// presence, loops, pool and pusher. A real janitor cleans up after them. Clients and links are
-// simulated.
+// presence, loops, pool and pusher. A real janitor cleans up after them. Clients and the
+// connections of links are simulated.
 //
 // # Method
 //
@@ -19,7 +19,7 @@
 //   - let a client send a request, disconnect or stop reading
 //   - push, or erase a message
 //   - let time pass
-//   - crash a broker, or have a running one declared dead
+//   - crash a broker, end one as planned, or have a running one declared dead
 //
 // Then the driver waits until nothing can continue by itself. During this wait, goroutines of the
 // brokers that share state never run at the same time. The driver sorts its choices by name and
@@ -68,7 +68,7 @@
 //
 // A seed has one of four profiles, see [profile]. In calm runs nothing fails, and everything must
 // arrive without a sweep or a tick. In lossy runs hints are lost. In shaky runs store calls fail
-// too. In harsh runs brokers also crash, freeze and are declared dead.
+// too, and brokers end as planned. In harsh runs brokers also crash, freeze and are declared dead.
 //
 // # Assumptions
 //

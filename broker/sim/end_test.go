@@ -53,7 +53,7 @@ func (w *world) heal() {
 	}
 	w.runAndCheck()
 	if w.faulty() {
-		if w.profile == harsh {
+		if w.profile == harsh || w.anyEnded { // or it could not leave
 			w.waitForLeases()
 		}
 		if w.hasStates && w.oneIn(2) {

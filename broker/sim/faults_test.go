@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"switchboard/broker/member"
 )
 
 // callTimeout is the timeout of a store call, in the broker and the backend.
@@ -26,12 +28,12 @@ func (w *world) stepFault() {
 	case k < 2:
 		w.storeDown = !w.storeDown
 		w.log("the store is down: %v", w.storeDown)
+	case k >= 8 && k < 10:
+		w.endOrStart()
 	case k < 5 || w.profile < harsh:
 		w.advance(1 + w.rng.IntN(3))
 	case k < 7:
 		w.crash()
-	case k < 8 && w.oneIn(2):
-		w.endAsPlanned()
 	case k < 8:
 		w.freeze()
 	default:
@@ -50,45 +52,89 @@ func (w *world) crash() {
 	w.boot(machine)
 }
 
-// endAsPlanned ends a broker after its last hints and a goodbye. As in broker.Run, there is none if
-// the outcome of a call is unknown.
-func (w *world) endAsPlanned() {
-	up := w.live()
-	if len(up) < 2 || w.storeDown {
-		return
+// endOrStart ends a broker as planned, while other things happen, or starts one on a machine
+// without a broker.
+func (w *world) endOrStart() {
+	machine := pick(w, w.machines)
+	switch n := w.node(machine); {
+	case n == nil:
+		w.boot(machine)
+	case n.up() && len(w.live()) > 1 && !w.storeDown:
+		w.anyEnded = true
+		w.endAsPlanned(n, w.stepMeanwhile)
 	}
-	n := pick(w, up)
-	w.log("%s ends as planned", n.machine)
-	w.settleOrphans()
-	w.runNode(n)
-	told := make(chan error, 1)
-	go func() { told <- n.pusher.NotifyUncertain(backgroundContext) }()
-	w.settle()
-	w.runNode(n)
-	if w.failed() {
-		return
-	}
-	if orphans := slices.ContainsFunc(w.parked(), func(c *call) bool { return c.node == n }); <-told == nil && !orphans {
-		w.sayGoodbye(n)
-	}
-	n.crash()
 }
 
-// runNode runs everything that a broker has begun.
-func (w *world) runNode(n *node) {
-	for range maxSteps {
-		own := slices.DeleteFunc(w.openCalls(), func(c *call) bool { return c.node != n || c.orphan })
-		runs := slices.DeleteFunc(w.dueRuns(), func(r loopRun) bool { return r.node != n })
-		switch {
-		case w.failed() || len(own)+len(runs) == 0:
-			return
-		case len(runs) > 0:
-			w.runLoop(runs[0])
+// stepMeanwhile is a step while a broker ends. Clients of the broker may be back at others, or call
+// again. No backend calls it: its ports close before its last hints.
+func (w *world) stepMeanwhile() {
+	runs := w.dueRuns()
+	switch k := w.rng.IntN(5); {
+	case k == 0 && len(w.openCalls()) > 0:
+		w.stepCall()
+	case k == 1 && len(runs) > 0:
+		w.runLoop(pick(w, runs))
+	case k == 2 && len(w.dueHints()) > 0:
+		w.stepHint()
+	case k == 3:
+		w.stepLink()
+	default:
+		w.stepClient()
+	}
+	w.settle()
+	w.checkPushes()
+	w.checkErasures()
+}
+
+// endAsPlanned ends a broker as broker.Run does, and returns whether it has said goodbye. If
+// meanwhile is not nil, it is called between two steps of the broker.
+func (w *world) endAsPlanned(n *node, meanwhile func()) (goodbye bool) {
+	w.log("%s ends as planned", n.machine)
+	w.settleOrphans()
+	for w.stepNode(n) { // the calls of the backend, for which the ports wait
+	}
+	done := false
+	go func() {
+		n.member.End(backgroundContext, member.Ending{Drain: time.Second, Unbind: time.Second, Wait: n.pool.Wait})
+		n.member.Wait()
+		n.member.Goodbye(n.pool.Wait)
+		n.member.Leave()
+		done = true
+	}()
+	for w.settle(); !done && !w.failed(); w.settle() {
+		if meanwhile != nil && w.oneIn(3) {
+			meanwhile()
+			continue
+		}
+		if w.stepNode(n) {
+			continue
+		}
+		select {
+		case do := <-n.forDriver:
+			do()
 		default:
-			w.executeAndAnswer(own[0])
+			w.violate("%s does not end", n.machine)
 		}
 	}
-	w.violate("%s does not become idle", n.machine)
+	if !w.failed() {
+		n.crash()
+	}
+	return n.saidGoodbye
+}
+
+// stepNode runs a loop of a broker, or one of its calls. It returns false if there is none.
+func (w *world) stepNode(n *node) bool {
+	own := slices.DeleteFunc(w.openCalls(), func(c *call) bool { return c.node != n || c.orphan })
+	runs := slices.DeleteFunc(w.dueRuns(), func(r loopRun) bool { return r.node != n })
+	switch {
+	case w.failed() || len(own)+len(runs) == 0:
+		return false
+	case len(runs) > 0:
+		w.runLoop(runs[0])
+	default:
+		w.executeAndAnswer(own[0])
+	}
+	return true
 }
 
 // freeze stops a broker for a while, or lets a frozen one continue.

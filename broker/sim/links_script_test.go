@@ -3,6 +3,8 @@ package sim
 import (
 	"slices"
 	"testing"
+
+	"switchboard/internal/wire"
 )
 
 // subscribed returns a world with a subscriber of news on the first broker, and the link from the
@@ -105,5 +107,67 @@ func TestUnknownServerMissesHint(t *testing.T) {
 		if first.state != ended {
 			w.violate("%v lost its client, and is not closed", first)
 		}
+	})
+}
+
+// TestPlannedEnd ends a broker with clients as planned: they are asked to reconnect, what the
+// broker stored arrives without a comparison, its members are gone, and the store has nothing of
+// it.
+func TestPlannedEnd(t *testing.T) {
+	playScript(t, func(w *world) {
+		w.meet()
+		ending, other := w.nodes[0], w.nodes[1]
+		w.connectOnFirst()
+		stays := w.clients["ann/c1"].dial(other)
+		w.runUntilIdle()
+		stays.subscribeAnd("news", nil, true)
+		w.runUntilIdle()
+		stays.watchPresence("news") // reads the members
+		w.runUntilIdle()
+		w.push(ending, "channel", "news")
+		id := ending.serverID()
+		if !w.endAsPlanned(ending, nil) {
+			w.violate("%s says no goodbye", id)
+		}
+		for _, c := range w.conns {
+			if c.node == ending && c.reason != wire.CloseDraining && c.reason != wire.CloseSuperseded {
+				w.violate("%v is closed as %q", c, c.reason)
+			}
+		}
+		w.runUntilIdle() // no sweep
+		w.checkComplete()
+		w.checkAllRosters()
+		w.checkNothingHeld(t.Context(), id)
+		for _, channel := range append(channelNames, wire.AllChannel) {
+			if servers, _ := w.registry.ChannelServers(t.Context(), channel); slices.Contains(servers, id) {
+				w.violate("%s has %s", channel, id)
+			}
+		}
+		if listed, _ := w.registry.Listed(t.Context()); slices.Contains(listed, id) {
+			w.violate("%s is listed", id)
+		}
+		other.startBeat()
+		w.runUntilIdle()
+		if doubts, _ := other.Doubts(); len(doubts) > 0 {
+			w.violate("%s doubts %v", other.machine, doubts)
+		}
+	})
+}
+
+// TestEndAfterLostAnswer ends a broker as planned while a bind has an unknown outcome. The broker
+// must not leave: the janitor would not find the client.
+func TestEndAfterLostAnswer(t *testing.T) {
+	playScript(t, func(w *world) {
+		w.profile = shaky
+		w.meet()
+		ending := w.nodes[0]
+		w.clients["ann/c1"].dial(ending)
+		bind := w.runUntil("Bind")
+		w.execute(bind)
+		w.fail(bind, errLost)
+		w.runUntilIdle()
+		w.endAsPlanned(ending, nil)
+		w.disconnectAll()
+		w.checkNothingLeft()
 	})
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -44,6 +45,37 @@ func (n *node) Send(server string, h peer.Hint) {
 	}
 }
 
+// CloseInbound implements member.Links. The driver ends the links.
+func (n *node) CloseInbound() {
+	n.onDriver(func() {
+		n.leaving = true
+		for _, k := range slices.Clone(n.w.links) {
+			if k.to == n {
+				n.w.endLink(k, "is closed")
+			}
+		}
+		n.Links.CloseInbound()
+	})
+}
+
+// Goodbye implements member.Links. The driver carries what is sent.
+func (n *node) Goodbye(context.Context) {
+	n.onDriver(func() {
+		n.w.sayGoodbye(n)
+		n.saidGoodbye = true
+	})
+}
+
+// onDriver has the driver call f, and returns after that.
+func (n *node) onDriver(f func()) {
+	done := make(chan struct{})
+	select {
+	case n.forDriver <- func() { defer close(done); f() }:
+		<-done
+	case <-n.gone: // the run has failed
+	}
+}
+
 // updateLinks ends the links that the brokers end: those of a broker with a new id, and those to a
 // server that left the list. It ends a link without batches, too.
 func (w *world) updateLinks() {
@@ -78,7 +110,7 @@ func (w *world) openLinks() (opened bool) {
 // openLink dials the link from n to a server, unless there is one, or nothing answers.
 func (w *world) openLink(n *node, server string) bool {
 	for _, to := range w.live() {
-		if to.serverID() != server || slices.ContainsFunc(w.links, func(k *simLink) bool { return k.from == n && k.server == server }) {
+		if to.leaving || to.serverID() != server || slices.ContainsFunc(w.links, func(k *simLink) bool { return k.from == n && k.server == server }) {
 			continue
 		}
 		carried, err := n.Carry(server, to.Links)

@@ -18,7 +18,6 @@ import (
 	"switchboard/broker/session"
 	"switchboard/broker/snapshot"
 	"switchboard/broker/work"
-	"switchboard/internal/state"
 	"switchboard/registry"
 )
 
@@ -51,7 +50,11 @@ type node struct {
 	dueRuns    []func() // by loop: the run that is due, or nil
 	dueWorkers []func() // workers to start
 
-	beating atomic.Bool
+	beating     atomic.Bool
+	forDriver   chan func()   // what the driver does for a planned end
+	leaving     bool          // in a planned end: its links from other brokers are closed
+	saidGoodbye bool          // in a planned end: to all brokers that run
+	gone        chan struct{} // closed at the end of the process
 
 	dead      bool // crashed; guarded by world.mu
 	frozen    bool // the process does not run
@@ -64,7 +67,7 @@ type node struct {
 }
 
 func (w *world) newNode(machine string) *node {
-	n := &node{w: w, machine: machine, dueRuns: make([]func(), loopsPerNode), largeChannel: pick(w, []int{0, 2}), absences: map[string]*absences{}}
+	n := &node{w: w, machine: machine, dueRuns: make([]func(), loopsPerNode), largeChannel: pick(w, []int{0, 2}), absences: map[string]*absences{}, forDriver: make(chan func()), gone: make(chan struct{})}
 	n.store = &store{w: w, node: n, name: machine}
 	lost := func(int) { w.violate("%s detects a loss, but the store lost nothing", machine) }
 	n.Links = peer.New(peer.Options{Self: func() string { return n.serverID() }})
@@ -92,7 +95,7 @@ func (w *world) newNode(machine string) *node {
 		Uncertain: n.member.UncertainChannel})
 	n.pusher = delivery.New(delivery.Options{
 		Registry: n.store, Queue: n.store, States: n.store, Self: n.member.ID, Live: n.member.IsLive,
-		Local: func(h peer.Hint, _ state.Message) { n.member.Hint(h) }, Remote: n.member.Send, Stored: func(string, time.Duration) {},
+		Local: n.member.LocalHint, Remote: n.member.Send, Stored: func(string, time.Duration) {},
 		Epoch: func(string) uint64 { return 0 }, Lost: func() { lost(1) },
 		MissHints: n.member.MissHints,
 	})
@@ -125,7 +128,7 @@ func (w *world) newNode(machine string) *node {
 		Notify:   session.Notify{Superseded: n.member.Supersede, Acknowledged: n.member.Acknowledged, UserChanged: n.member.UserChanged, Uncertain: n.member.UncertainClient},
 		Timing:   session.Timing{Connect: time.Hour, Backlog: time.Hour, Renewal: refreshEvery},
 	})
-	n.member.Attach(member.Parts{Hub: n.hub, Sessions: n.sessions, Presence: n.presence, Pusher: n.pusher, Links: n})
+	n.member.Attach(member.Parts{Hub: n.hub, Sessions: n.sessions, Presence: n.presence, States: n.states, Pusher: n.pusher, Links: n})
 	return n
 }
 
@@ -177,10 +180,7 @@ func (n *node) startBeat() {
 // tick runs one round of Broker.tickLoop.
 func (n *node) tick() {
 	n.ticks++
-	n.hub.Tick()
-	n.states.Tick()
-	n.sessions.Tick()
-	n.presence.Tick()
+	n.member.Tick()
 	n.w.settle()
 }
 
@@ -195,6 +195,7 @@ func (n *node) crash() {
 	n.w.mu.Lock()
 	n.dead, n.frozen = true, false
 	n.w.mu.Unlock()
+	close(n.gone)
 	for _, c := range n.w.conns {
 		if c.node == n {
 			c.processEnded()

@@ -150,7 +150,9 @@ func (s *store) RosterSizes(context.Context, string, []string) ([]int, error) {
 	panic("sim: no counts")
 }
 
-func (s *store) Leave(context.Context, string) error { panic("sim: no server leaves") }
+func (s *store) Leave(ctx context.Context, server string) error {
+	return callStoreErr(ctx, s, "Leave", subject{}, func(ctx context.Context) error { return s.w.registry.Leave(ctx, server) }, server)
+}
 
 func (s *store) RevokedSince(context.Context, int64) ([]string, int64, bool, error) {
 	return nil, 0, false, nil // there are no tokens

@@ -13,6 +13,7 @@ import (
 var (
 	oneSeed   = flag.Int64("seed", -1, "run this seed only, and print its trace")
 	manySeeds = flag.Uint64("seeds", longtest.Seeds(80, 400), "how many seeds to run; half of the runs have states")
+	sameSeeds = flag.Uint64("same", longtest.Seeds(24, 100), "how many seeds to run twice")
 	steps     = flag.Int("steps", 250, "how many steps a run has before the final checks")
 )
 
@@ -52,7 +53,7 @@ func TestSimulation(t *testing.T) {
 
 // TestSameSeedSameRun checks that two runs of a seed have the same trace.
 func TestSameSeedSameRun(t *testing.T) {
-	for seed := range uint64(24) {
+	for seed := range *sameSeeds {
 		a, b := simulate(t, seed), simulate(t, seed)
 		if a.hash() == b.hash() {
 			continue

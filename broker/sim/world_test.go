@@ -23,7 +23,7 @@ type profile uint8
 const (
 	calm  profile = iota // no faults: hints are late, repeated or out of order
 	lossy                // hints are lost
-	shaky                // and store calls fail
+	shaky                // and store calls fail, and brokers end as planned
 	harsh                // and brokers crash, freeze and are declared dead
 )
 
@@ -64,6 +64,7 @@ type world struct {
 	pushes     []*push
 	erasures   []*erasure
 	storeDown  bool
+	anyEnded   bool // a broker has ended as planned
 
 	links []*simLink
 	hints []pendingHint // that have arrived, and are not handled yet
@@ -332,6 +333,7 @@ func (w *world) stop() {
 	}
 	for _, n := range w.nodes {
 		n.frozen = false
+		close(n.gone)
 		n.states.Close()
 	}
 	for _, n := range w.nodes {
