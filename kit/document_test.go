@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -119,7 +120,7 @@ func TestDocumentsList(t *testing.T) {
 	if err := n.write("b", n.get("b").ID, Delete(n.Record)); err != nil {
 		t.Fatal(err)
 	}
-	list, next, err := n.List(t.Context(), index.Query{List: "all"}, func(one *note) bool { return one.Value == "wanted" })
+	list, next, err := n.List(t.Context(), index.Query{List: "all"}, func(one *note) bool { return one.Value != "other" })
 	if len(list) != 2 || list[0].id != "a" || list[1].id != "c" || next != "" || err != nil {
 		t.Errorf("the page has %d notes, %q, %v", len(list), next, err)
 	}
@@ -158,12 +159,16 @@ func TestDocumentsCompare(t *testing.T) {
 		}
 		return nil
 	}).Find(t.Context())
-	var subjects []string
+	var got []string
 	for _, f := range found {
-		subjects = append(subjects, f.Subject)
+		got = append(got, f.Subject+": "+f.Problem)
 	}
-	if want := []string{"note:lost", "note:old", "note:gone"}; err != nil || !slices.Equal(subjects, want) {
-		t.Errorf("it finds %v, want %v, %v", subjects, want, err)
+	want := []string{
+		"note:lost: it has no card", fmt.Sprint("note:old: its card is not that of the record with the id ", n.get("old").ID),
+		"note:gone: it has a card, but no record",
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("it finds %q, want %q, %v", got, want, err)
 	}
 	if n := n.Restore("notes", n.store); n.Every == 0 || n.Name != "notes" {
 		t.Errorf("the round is %+v", n)
