@@ -17,4 +17,20 @@
 // A [Script] is a .lua file beside its caller. It is loaded once per server and runs by its digest.
 // A server that does not know the script (restarted, failed over, a new Cluster node) gets the
 // source in the same call.
+//
+// Files, in reading order:
+//
+//	pipe.go          Pipe, its options, and single commands and scripts
+//	call.go          one call, and its caller that waits
+//	lane.go          the pipelines in flight, and the calls that wait for the next one
+//	script.go        Script
+//	reply.go         the replies of scripts
+//	batch_script.go  BatchScript, and one run for the targets of concurrent calls
+//	many.go          tens of thousands of targets of one caller
+//	durable.go       calls that wait for a replica
+//	redirect.go      calls that reached the wrong node of a Cluster
+//	all.go           commands of one caller
+//	keys.go          all keys that match a pattern
+//	coalesce.go      Coalescer
+//	metered.go       what calls read, for the Meter
 package redispipe
