@@ -19,7 +19,7 @@ import (
 
 // TestAPI makes calls and checks their answers.
 func TestAPI(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.MessageBytes, o.Limits.Batch = 180, 3 })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.Message, o.Limits.Batch = 180, 3 })
 	long := strings.Repeat("x", 200)
 	for _, row := range []struct {
 		method, path, body string

@@ -68,10 +68,10 @@ func (b *Broker) newAPI() (v1 *api.API, fastPush *fastpush.Server) {
 		Pusher: b.pusher, Registry: b.opts.Store.Registry, Queue: b.opts.Store.Queue, Cluster: b.cluster, Presence: b.presence,
 		Authorize: b.access.authorize, Key: b.access.describeKey, Self: b.self, Rights: b.access.rights, Webhooks: b.opts.Store.Webhooks,
 		Watch: b.watchChannel, WatchClient: b.clientWatches.Add, Ending: b.ending, Namespaces: b.access.namespaces.Load,
-		MaxMessage: b.opts.Limits.MessageBytes, MaxBatch: b.opts.Limits.Batch, MaxTargets: b.opts.Limits.Targets,
+		MaxMessage: b.opts.Limits.Message, CallLimits: b.opts.Limits.CallLimits,
 		NotifyAfter: b.opts.Store.SetAckDeadline != nil, WriteTimeout: writeTimeout,
 		Authenticated: transport.Authenticated, CountPush: b.metrics.push, Logger: b.log,
-		Rejected: b.logRefused("a call is refused: "), Fields: b.opts.Limits.fields(),
+		Rejected: b.logRefused("a call is refused: "), Fields: b.opts.Limits.StateLimits,
 		Calls: b.extensions.Calls(), RefusePage: b.refuseRequest, BeginRead: b.beginRead,
 	}
 	if !b.opts.Runtime.NoFastPush {

@@ -97,7 +97,7 @@ var mayImport = map[string][]string{
 	"broker/ready":          {"queue", "broker/dialect", "broker/hub", "broker/loop", "broker/member"},
 	"broker/rights":         {"internal/wire", "internal/state", "broker/auth", "broker/namespace"},
 	"broker/member":         {"internal/slots", "internal/wire", "registry", "broker/binding", "broker/delivery", "broker/hub", "broker/peer", "broker/presence", "broker/session", "broker/snapshot", "internal/state"},
-	"broker/presence":       {"internal/meter", "internal/slots", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
+	"broker/presence":       {"internal/meter", "internal/setting", "internal/slots", "internal/state", "internal/wire", "registry", "broker/dialect", "broker/loop", "broker/peer", "broker/work"},
 }
 
 // TestImports parses the sources, since the test cache would hide the result of `go list`.

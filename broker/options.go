@@ -16,10 +16,10 @@ import (
 	"switchboard/broker/auth"
 	"switchboard/broker/delivery"
 	"switchboard/broker/extension"
-	"switchboard/broker/fields"
 	"switchboard/broker/health"
 	"switchboard/broker/hook"
 	"switchboard/broker/namespace"
+	"switchboard/broker/presence"
 	"switchboard/broker/session"
 	"switchboard/internal/certfile"
 	"switchboard/internal/setting"
@@ -55,18 +55,18 @@ type Options struct {
 	Registerer *prometheus.Registry
 }
 
-// ListenOptions are the ports for clients, backends and operators.
+// ListenOptions are the ports for clients, backends and operators. Zero means the default in a
+// field's tag.
 type ListenOptions struct {
-	// HTTP is the address of the API, /ws and the probes. Zero means 127.0.0.1:8080.
-	HTTP string
-	// TCP is the address for raw TCP and for WebSockets on the event loop; "off" disables it. Zero
-	// means 127.0.0.1:7070.
-	TCP string
+	// HTTP is the address of the API, /ws and the probes.
+	HTTP string `setting:"http" flag:"ADDRESS" default:"127.0.0.1:8080" help:"host:port of /ws, /v1, /healthz, /readyz and /metrics"`
+	// TCP is the address for raw TCP and for WebSockets on the event loop; "off" disables it.
+	TCP string `setting:"tcp" flag:"ADDRESS" default:"127.0.0.1:7070" help:"host:port of raw TCP (one JSON message per line) and WebSocket; off for none"`
 	// Probes is the address of a separate port for /healthz, /readyz and /metrics, without TLS. Zero
 	// means that the HTTP port serves them.
-	Probes string
+	Probes string `setting:"probes" flag:"ADDRESS" unset:"default the HTTP port" help:"host:port of a separate port for /healthz, /readyz and /metrics, without TLS;\nit must not be published"`
 	// Pprof is the loopback address of /debug/pprof/. Zero means none.
-	Pprof string
+	Pprof string `setting:"pprof" flag:"ADDRESS" unset:"default none" help:"loopback host:port of /debug/pprof/, like 127.0.0.1:6060"`
 	// TLS is the certificate of the HTTP port; the TCP port is never encrypted. Zero means plain HTTP.
 	TLS *certfile.Files
 	// Open opens the HTTP ports, that of the links included, for example without sockets. The address
@@ -78,10 +78,10 @@ type ListenOptions struct {
 type LinkOptions struct {
 	// Address is the address of a separate port for the links; LinksOnHTTP puts them on the HTTP port.
 	// Zero means the HTTP port too, but only if that has a loopback address.
-	Address string
+	Address string `setting:"peer" flag:"ADDRESS" unset:"default http if --http is a loopback address, otherwise required" help:"host:port of a separate port for the links between instances, which must not be published; or http for the HTTP port"`
 	// Advertise is the host:port at which other servers reach the links, or a go-sockaddr template for
 	// the host. Zero means the address of the listener, with a private IP address instead of 0.0.0.0.
-	Advertise string
+	Advertise string `setting:"advertise" flag:"ADDRESS" unset:"default the address of the port, with a private address for 0.0.0.0" help:"host:port at which other instances reach the links, or a go-sockaddr template\nfor the host, like {{ GetPrivateIP }}"`
 	// Secret authenticates the servers to each other; it has at least 32 bytes. Zero means that the
 	// links accept any caller.
 	Secret string
@@ -92,7 +92,7 @@ type LinkOptions struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// HintFault injects a fault for tests: "drop" loses all hints that this server sends, "mangle"
 	// repeats and reorders those that it receives. No message may be lost either way. Zero means none.
-	HintFault string
+	HintFault string `setting:"faults.hints" choices:"drop,mangle" unset:"default none" help:"drop loses the hints to other instances; mangle repeats and reorders hints from them"`
 }
 
 // LinksOnHTTP is the value of LinkOptions.Address that serves the links on the HTTP port.
@@ -165,47 +165,21 @@ type AccessOptions struct {
 // LimitOptions bound what clients and backends may use. A rate permits a burst of four seconds'
 // worth. Zero means the default in a field's tag. Where the tag zero is true, zero means no limit.
 type LimitOptions struct {
-	// Limits are those of sessions. Its Message, Fields and Proxies are not used: the fields below
-	// replace them.
 	session.Limits
+	api.CallLimits
+	presence.ChannelLimits
 	// Connections is the maximum number of client connections. Zero means the limit of descriptors
 	// minus those that Redis, files and links need.
 	Connections        int `setting:"max_connections" flag:"N" zero:"true" unset:"default as many as the limit of descriptors allows" help:"client connections of this process"`
-	MessageBytes       int `setting:"limits.message" default:"65536" help:"bytes of one payload"`
-	LargeChannel       int `setting:"limits.presence" default:"200" help:"members of a channel above which presence sends its changes in batches, once a\nsecond, and here is refused"`
 	PushRate           int `setting:"limits.push_rate" zero:"true" unset:"default no limit" help:"pushes a second with one API key, with bursts of four seconds' worth; each target counts"`
 	AddressConnections int `setting:"limits.address_connections" zero:"true" unset:"default no limit" help:"connections from one address (an IPv6 /64) to this process, including those of backends. List your load balancer in limits.proxies first"`
 	AddressRate        int `setting:"limits.address_rate" zero:"true" unset:"default no limit" help:"new connections a second from one address, with bursts of four seconds' worth"`
-	// Proxies are exempt from the address limits, and only their X-Forwarded-For is believed. Zero
-	// means none.
-	Proxies []netip.Prefix
 	// ProxyProtocol are the load balancers whose connections to the TCP port begin with a PROXY
 	// header, which names the client. Their connections without one, and headers of others, are
 	// refused. Zero means none.
 	ProxyProtocol []netip.Prefix
 	// ProxyProtocolHTTP is ProxyProtocol for the HTTP port.
 	ProxyProtocolHTTP []netip.Prefix
-	Batch             int `setting:"limits.batch" default:"1000" help:"pushes in one batch call, and targets of one push"`
-	Targets           int `setting:"limits.targets" default:"10000" help:"targets of one call, over all its pushes"`
-	Fields            int `setting:"limits.fields" default:"1024" help:"fields in the state of a channel"`
-	StateBytes        int `setting:"limits.state_bytes" default:"1048576" help:"bytes of the names and values of those fields"`
-	FieldBytes        int `setting:"limits.field_bytes" default:"16384" help:"bytes of one value"`
-	Operations        int `setting:"limits.operations" default:"64" help:"fields that one publish changes, and conditions of one publish"`
-	OwnedFields       int `setting:"limits.owned_fields" default:"16" help:"fields of a channel that one client owns"`
-}
-
-// sessions returns the limits of sessions.
-func (l LimitOptions) sessions() session.Limits {
-	l.Limits.Message, l.Limits.Fields, l.Limits.Proxies = l.MessageBytes, l.fields(), l.Proxies
-	return l.Limits
-}
-
-// fields returns the limits of changes and states.
-func (l LimitOptions) fields() fields.Limits {
-	return fields.Limits{
-		Fields: l.Fields, StateBytes: l.StateBytes, FieldBytes: l.FieldBytes, Operations: l.Operations, Owned: l.OwnedFields,
-		Message: l.MessageBytes,
-	}
 }
 
 // RequestOptions are the requests that clients send to the backend, to a URL or to its workers.
@@ -226,16 +200,12 @@ type RequestOptions struct {
 
 // TimingOptions are intervals and deadlines. Zero means the default in a field's tag.
 type TimingOptions struct {
+	session.Timing
 	// Beat is the interval at which the server renews its lease, which the registry must keep for five
 	// beats.
-	Beat    time.Duration `setting:"times.beat" default:"2s" help:"interval at which this server renews its lease, which lasts five beats"`
-	Refresh time.Duration `setting:"times.refresh" default:"30m" help:"interval at which each client's binding is renewed; a binding lasts five intervals"`
-	Ping    time.Duration `setting:"times.ping" default:"25s" help:"interval of pings on a connection"`
-	// Connect is the deadline for the head of an HTTP request or handshake, and then for the connect
-	// message.
-	Connect time.Duration `setting:"times.connect" default:"10s" help:"deadline for a handshake, and then for the connect message"`
-	Slow    time.Duration `setting:"times.slow" default:"1m" help:"how long a client may leave its socket unread"`
-	Drain   time.Duration `setting:"drain_time" flag:"DURATION" default:"10s" help:"time over which the reconnects of the clients are spread at a shutdown"`
+	Beat  time.Duration `setting:"times.beat" default:"2s" help:"interval at which this server renews its lease, which lasts five beats"`
+	Ping  time.Duration `setting:"times.ping" default:"25s" help:"interval of pings on a connection"`
+	Drain time.Duration `setting:"drain_time" flag:"DURATION" default:"10s" help:"time over which the reconnects of the clients are spread at a shutdown"`
 	// PositionTTL is how long the queue remembers the position of an empty channel. The broker renews
 	// those of its subscribers' channels. Zero means 6 h.
 	PositionTTL time.Duration
@@ -255,8 +225,6 @@ type RuntimeOptions struct {
 
 func (o Options) withDefaults() Options {
 	o.Name = cmp.Or(o.Name, "broker")
-	o.Listen.HTTP = cmp.Or(o.Listen.HTTP, "127.0.0.1:8080")
-	o.Listen.TCP = cmp.Or(o.Listen.TCP, "127.0.0.1:7070")
 	if o.Listen.Open == nil {
 		o.Listen.Open = func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
 	}

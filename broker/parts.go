@@ -40,7 +40,7 @@ func (b *Broker) newListeners() listeners {
 		Refused: b.metrics.refused,
 	})
 	limits := transport.Limits{
-		Message: o.Limits.MessageBytes, First: transport.MaxFirst, Gate: gate, Addresses: addresses, Proxies: o.Limits.Proxies,
+		Message: o.Limits.Message, First: transport.MaxFirst, Gate: gate, Addresses: addresses, Proxies: o.Limits.Proxies,
 		Handshake: o.Timing.Connect, Page: b.refusePage,
 	}
 	// The listeners need the sessions, and the sessions need the listeners' loops: hence the closure.
@@ -113,7 +113,7 @@ func (b *Broker) newExtensions() (*extension.Set, error) {
 func (b *Broker) newHooks() (err error) {
 	o := b.opts
 	hooks, requests := o.Access.Hooks, o.Requests.Backend
-	hooks.Agent, requests.Agent, requests.MaxAnswer = "switchboard/"+o.Version, "switchboard/"+o.Version, o.Limits.MessageBytes
+	hooks.Agent, requests.Agent, requests.MaxAnswer = "switchboard/"+o.Version, "switchboard/"+o.Version, o.Limits.Message
 	if b.hooks, err = hook.NewCalls(hooks, o.Access.Tokens.Open(), b.metrics.hook, o.Logger); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (b *Broker) newPresence(loops []*loop.Loop) *presence.Presence {
 		Members:    func(channel string) []registry.Member { return b.sessions.Members(channel) },
 		Uncertain:  b.member.UncertainChannel,
 		AliasField: b.access.aliasField, Fields: b.readTexts,
-		LargeChannel: b.opts.Limits.LargeChannel, Master: b.opts.Store.Master, Renewal: b.opts.Timing.Refresh, HasFormer: b.member.HasFormer,
+		ChannelLimits: b.opts.Limits.ChannelLimits, Master: b.opts.Store.Master, Renewal: b.opts.Timing.Refresh, HasFormer: b.member.HasFormer,
 		Logger: b.log,
 	})
 }
@@ -199,10 +199,8 @@ func (b *Broker) newSessions(loops []*loop.Loop) *session.Manager {
 		Access: session.Access{Namespaces: b.access.namespaces.Load, Anonymous: o.Access.Anonymous},
 		Hooks:  b.sessionHooks(), Authorizer: b.extensions.Authorizer(), Methods: b.extensions.Methods(), MethodPool: b.methodPool,
 		Requests: session.Requests{From: o.Requests.From, Rate: o.Requests.Rate},
-		Limits:   o.Limits.sessions(),
-		Timing: session.Timing{
-			Connect: o.Timing.Connect, Backlog: o.Timing.Slow, Renewal: o.Timing.Refresh,
-		},
+		Limits:   o.Limits.Limits,
+		Timing:   o.Timing.Timing,
 		Notify: session.Notify{
 			Superseded: b.member.Supersede, Acknowledged: b.member.Acknowledged, UserChanged: b.member.UserChanged, Rejected: b.logRefused("a client is refused: "),
 			Lost:      func(client string, id int64) { b.confirmMessage(peer.Client, client, id) },

@@ -45,7 +45,7 @@ func TestEveryKindOfPushArrives(t *testing.T) {
 
 // TestAnswers: the answer to each message of a connected client.
 func TestAnswers(t *testing.T) {
-	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.Channels = 2; o.Limits.MessageBytes = 1000 })
+	i := start(t, memoryStore(queue.Options{}), func(o *broker.Options) { o.Limits.Channels = 2; o.Limits.Message = 1000 })
 	const ok = ""
 	table := []struct{ send, typ, code, contains string }{
 		{`{"type":"ping","ref":7}`, "pong", ok, ""},

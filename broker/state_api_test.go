@@ -188,7 +188,7 @@ func TestSubscribersReceiveChanges(t *testing.T) {
 // message.
 func TestBadChanges(t *testing.T) {
 	change := func(o *broker.Options) {
-		o.Limits.Operations, o.Limits.FieldBytes, o.Limits.MessageBytes = 3, 20, 60
+		o.Limits.Operations, o.Limits.FieldBytes, o.Limits.Message = 3, 20, 60
 	}
 	forEachStateStore(t, change, func(t *testing.T, c *stateCaller) {
 		for push, want := range map[string]string{

@@ -15,14 +15,10 @@ import (
 
 // Broker has the settings of the broker. Broker.Options, Registry and Queue convert them.
 type Broker struct {
-	HTTP      string `setting:"http" flag:"ADDRESS" default:"127.0.0.1:8080" help:"host:port of /ws, /v1, /healthz, /readyz and /metrics"`
-	TCP       string `setting:"tcp" flag:"ADDRESS" default:"127.0.0.1:7070" help:"host:port of raw TCP (one JSON message per line) and WebSocket; off for none"`
-	Peer      string `setting:"peer" flag:"ADDRESS" unset:"default http if --http is a loopback address, otherwise required" help:"host:port of a separate port for the links between instances, which must not be published; or http for the HTTP port"`
-	Advertise string `setting:"advertise" flag:"ADDRESS" unset:"default the address of the port, with a private address for 0.0.0.0" help:"host:port at which other instances reach the links, or a go-sockaddr template\nfor the host, like {{ GetPrivateIP }}"`
-	Probes    string `setting:"probes" flag:"ADDRESS" unset:"default the HTTP port" help:"host:port of a separate port for /healthz, /readyz and /metrics, without TLS;\nit must not be published"`
-	Pprof     string `setting:"pprof" flag:"ADDRESS" unset:"default none" help:"loopback host:port of /debug/pprof/, like 127.0.0.1:6060"`
-	Console   string `setting:"console" default:"on" choices:"on,off" help:"the console for people, at /console/ of the HTTP port; see docs/console.md"`
-	Name      string `setting:"name" flag:"NAME" unset:"default the host name" help:"first part of the id of this server, <name>-<random>"`
+	Listen  broker.ListenOptions `json:"-"`
+	Links   broker.LinkOptions   `json:"-"`
+	Console string               `setting:"console" default:"on" choices:"on,off" help:"the console for people, at /console/ of the HTTP port; see docs/console.md"`
+	Name    string               `setting:"name" flag:"NAME" unset:"default the host name" help:"first part of the id of this server, <name>-<random>"`
 
 	Redis    Secret `setting:"redis" flag:"URL" unset:"default none: in memory" help:"redis://, redis-sentinel:// or redis-cluster:// (rediss for TLS), like redis://:password@host:6379/0; all instances share it"`
 	RedisTLS RedisTLS
@@ -51,7 +47,6 @@ type Broker struct {
 	PeerTLS  PeerTLS
 	Kit      Kit
 	Runtime  Runtime
-	Faults   Faults
 
 	// Unknown are the SWITCHBOARD_ variables that belong to no setting.
 	Unknown []string `setting:"-"`
@@ -88,11 +83,6 @@ type Networks struct {
 type Log struct {
 	LogLevel  string `setting:"log_level" flag:"LEVEL" default:"info" choices:"trace,debug,info,warn,error" help:"trace, debug, info, warn or error"`
 	LogFormat string `setting:"log_format" flag:"FORMAT" default:"auto" choices:"auto,json,console" help:"json, console, or auto: console on a terminal, otherwise json"`
-}
-
-// Faults are deliberate faults of the broker, for tests.
-type Faults struct {
-	Hints string `setting:"faults.hints" choices:"drop,mangle" unset:"default none" help:"drop loses the hints to other instances; mangle repeats and reorders hints from them"`
 }
 
 const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"

@@ -49,11 +49,11 @@ func TestPrecedence(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b.HTTP != tt.http || b.Times.Drain != tt.drain || b.Limits.MessageBytes != tt.bytes || !slices.Equal(b.Auth.Keys, tt.keys) {
-				t.Errorf("got %s, %s, %d, %d keys", b.HTTP, b.Times.Drain, b.Limits.MessageBytes, len(b.Auth.Keys))
+			if b.Listen.HTTP != tt.http || b.Times.Drain != tt.drain || b.Limits.Message != tt.bytes || !slices.Equal(b.Auth.Keys, tt.keys) {
+				t.Errorf("got %s, %s, %d, %d keys", b.Listen.HTTP, b.Times.Drain, b.Limits.Message, len(b.Auth.Keys))
 			}
-			if b.TCP != DefaultBroker().TCP || b.Limits.Channels != 128 {
-				t.Errorf("other settings have changed: %s, %d", b.TCP, b.Limits.Channels)
+			if b.Listen.TCP != DefaultBroker().Listen.TCP || b.Limits.Channels != 128 {
+				t.Errorf("other settings have changed: %s, %d", b.Listen.TCP, b.Limits.Channels)
 			}
 		})
 	}

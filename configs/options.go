@@ -23,15 +23,15 @@ func (b Broker) Options() (broker.Options, error) {
 	if err != nil {
 		return broker.Options{}, err
 	}
+	listen := b.Listen
+	if listen.TLS, err = b.TLS.files(); err != nil {
+		return broker.Options{}, err
+	}
 	links, err := b.links()
 	if err != nil {
 		return broker.Options{}, err
 	}
 	limits, err := b.limits()
-	if err != nil {
-		return broker.Options{}, err
-	}
-	certificate, err := b.TLS.files()
 	if err != nil {
 		return broker.Options{}, err
 	}
@@ -42,10 +42,8 @@ func (b Broker) Options() (broker.Options, error) {
 	times, run := b.Times, b.Runs
 	times.PositionTTL, run.NoFastPush = b.Messages.MetaTTL, !b.FastPush
 	return broker.Options{
-		Name: b.serverName(),
-		Listen: broker.ListenOptions{
-			HTTP: b.HTTP, TCP: b.TCP, Probes: b.Probes, Pprof: b.Pprof, TLS: certificate,
-		},
+		Name:     b.serverName(),
+		Listen:   listen,
 		Links:    links,
 		Access:   access,
 		Limits:   limits,
@@ -68,13 +66,10 @@ func (b Broker) links() (broker.LinkOptions, error) {
 	if _, err := auth.NewPeerSecret(secret); err != nil {
 		return broker.LinkOptions{}, fmt.Errorf("%s: %w", key, err)
 	}
-	certificate, err := b.PeerTLS.Files()
-	if err != nil {
-		return broker.LinkOptions{}, err
-	}
-	return broker.LinkOptions{
-		Address: b.Peer, Advertise: b.Advertise, Secret: secret, TLS: certificate, HintFault: b.Faults.Hints,
-	}, nil
+	links := b.Links
+	links.Secret = secret
+	links.TLS, err = b.PeerTLS.Files()
+	return links, err
 }
 
 // access returns the access rules.

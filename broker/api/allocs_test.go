@@ -37,7 +37,7 @@ func hot() []allocs.Case {
 	open := namespace.Open()
 	h := New(Options{
 		Pusher: acceptAll{}, Authorize: func(string, string) (*limit.SharedBucket, error) { return nil, nil }, Namespaces: func() *namespace.Set { return open },
-		MaxMessage: 1 << 16, MaxBatch: 1000, MaxTargets: 10_000, CountPush: func(string, string) {},
+		MaxMessage: 1 << 16, CallLimits: CallLimits{Batch: 1000, Targets: 10_000}, CountPush: func(string, string) {},
 	})
 	post := func(path string, body []byte) func() {
 		u, reader, w := &url.URL{Path: path}, bytes.NewReader(nil), &discardWriter{header: make(http.Header)}

@@ -95,6 +95,12 @@ type Cluster interface {
 	Reply(ctx context.Context, server, client string, ref int64, data json.RawMessage) (bool, error)
 }
 
+// CallLimits bounds calls that push.
+type CallLimits struct {
+	Batch   int `setting:"limits.batch" default:"1000" help:"pushes in one batch call, and targets of one push"`
+	Targets int `setting:"limits.targets" default:"10000" help:"targets of one call, over all its pushes"`
+}
+
 // Options configures an API. Fields, Calls, NotifyAfter and Logger are optional, and so is each
 // field that says what nil or zero means. All others are required.
 type Options struct {
@@ -103,8 +109,9 @@ type Options struct {
 	Queue    Queue
 	Cluster  Cluster
 	Presence Presence
-	// Fields bounds the changes of states. Its Message is ignored: MaxMessage applies.
-	Fields fields.Limits
+	// Fields bounds the changes of states.
+	Fields fields.StateLimits
+	CallLimits
 	// Authorize checks that the value of the header Authorization has an API key with the scope. It
 	// returns the rate limit of the key's pushes, or nil for none.
 	Authorize func(authorization, scope string) (*limit.SharedBucket, error)
@@ -136,8 +143,6 @@ type Options struct {
 	BeginRead  func(r *http.Request) (ctx context.Context, end func(), err error)
 	Namespaces func() *namespace.Set // the current ones
 	MaxMessage int                   // bytes of one payload
-	MaxBatch   int                   // pushes of one batch, and targets of one push
-	MaxTargets int                   // of all pushes of one call
 	// NotifyAfter allows the field notify_after of a push.
 	NotifyAfter bool
 	// CountPush counts one target of a push: its kind and the error code, or "ok".

@@ -105,18 +105,18 @@ func (b *batchItem) isSimple() bool { return b.full == nil && b.err == nil }
 
 // readBatch reads the body of a batch and appends its pushes to dst, which has length 0.
 func (a api) readBatch(b body, dst []batchItem) ([]batchItem, error) {
-	counter := callCounter{targets: a.MaxTargets, operations: a.Fields.Operations}
-	if requests, ok, err := scanBatch(dst, b.whole(), a.MaxBatch, counter); ok {
+	counter := callCounter{targets: a.Targets, operations: a.Fields.Operations}
+	if requests, ok, err := scanBatch(dst, b.whole(), a.Batch, counter); ok {
 		return requests, err
 	}
 	batch := struct {
 		Messages messageList `json:"messages" required:"true"`
-	}{messageList{limit: a.MaxBatch}}
+	}{messageList{limit: a.Batch}}
 	if err := b.decode(&batch); err != nil {
 		return nil, err
 	}
 	if len(batch.Messages.items) == 0 {
-		return nil, wire.Errorf(wire.BadRequest, "messages: none, between 1 and %d are allowed", a.MaxBatch)
+		return nil, wire.Errorf(wire.BadRequest, "messages: none, between 1 and %d are allowed", a.Batch)
 	}
 	for i, text := range batch.Messages.items {
 		m := fullItem(text)

@@ -84,9 +84,7 @@ var backendFilter = state.Filter{State: true, By: true, Hidden: true}
 
 // update returns the update of a channel's state that makes the change.
 func (a api) update(channel string, change *wire.Change, data []byte) (*state.Update, error) {
-	limits := a.Fields
-	limits.Message = a.MaxMessage
-	return fields.Build(a.Namespaces(), &backend, channel, change, data, limits)
+	return fields.Build(a.Namespaces(), &backend, channel, change, data, a.Fields, a.MaxMessage)
 }
 
 // optionalData returns the compact data of a push. It may only be missing if the push changes

@@ -14,8 +14,8 @@ func (a api) notify(r *http.Request) (any, error) {
 		Clients  nameList `json:"clients"`
 	}
 	err := decodeBody(r.Body, &body)
-	if n := len(body.Channels) + len(body.Clients); err == nil && (n == 0 || n > a.MaxBatch) {
-		err = wire.Errorf(wire.BadRequest, "channels and clients: %d names, between 1 and %d are allowed", n, a.MaxBatch)
+	if n := len(body.Channels) + len(body.Clients); err == nil && (n == 0 || n > a.Batch) {
+		err = wire.Errorf(wire.BadRequest, "channels and clients: %d names, between 1 and %d are allowed", n, a.Batch)
 	}
 	for _, name := range body.Channels {
 		if err == nil {

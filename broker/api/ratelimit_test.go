@@ -52,7 +52,7 @@ func TestPushRate(t *testing.T) {
 					buckets := map[string]*limit.SharedBucket{"a": limit.NewSharedBucket(limit.PerSecond(1)), "b": limit.NewSharedBucket(limit.PerSecond(1))}
 					refused, open := 0, namespace.Open()
 					h := New(Options{
-						Pusher: acceptAll{}, MaxMessage: 100, MaxBatch: 1000, MaxTargets: 10_000, Namespaces: func() *namespace.Set { return open },
+						Pusher: acceptAll{}, MaxMessage: 100, CallLimits: CallLimits{Batch: 1000, Targets: 10_000}, Namespaces: func() *namespace.Set { return open },
 						Authorize: func(key, _ string) (*limit.SharedBucket, error) { return buckets[key], nil },
 						CountPush: func(_, code string) {
 							if code == string(wire.RateLimited) {

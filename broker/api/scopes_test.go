@@ -70,7 +70,7 @@ func TestNamespacesLimitBackendPushes(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := New(Options{
-		Pusher: acceptAll{}, MaxMessage: 100, MaxBatch: 10, MaxTargets: 10, CountPush: func(string, string) {},
+		Pusher: acceptAll{}, MaxMessage: 100, CallLimits: CallLimits{Batch: 10, Targets: 10}, CountPush: func(string, string) {},
 		Authorize: func(string, string) (*limit.SharedBucket, error) { return nil, nil }, Namespaces: func() *namespace.Set { return set },
 	})
 	for body, want := range map[string]string{

@@ -49,8 +49,8 @@ func (a api) targets(req pushRequest) ([]target, error) {
 			"exactly one of channel, channels, user, users, client, clients and all is needed, not %d", len(lists))
 	case len(lists[0]) == 0:
 		return nil, wire.Errorf(wire.BadRequest, "the list of targets is empty")
-	case len(lists[0]) > min(a.MaxBatch, a.MaxTargets):
-		return nil, wire.Errorf(wire.TooLarge, "%d targets, at most %d are allowed", len(lists[0]), min(a.MaxBatch, a.MaxTargets))
+	case len(lists[0]) > min(a.Batch, a.Targets):
+		return nil, wire.Errorf(wire.TooLarge, "%d targets, at most %d are allowed", len(lists[0]), min(a.Batch, a.Targets))
 	}
 	return lists[0], nil
 }

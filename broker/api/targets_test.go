@@ -32,7 +32,7 @@ func newKeylessAPI(p Pusher, change func(*Options)) *API {
 	o := Options{
 		Pusher: p, Namespaces: func() *namespace.Set { return open }, CountPush: func(string, string) {},
 		Authorize:  func(string, string) (*limit.SharedBucket, error) { return nil, nil },
-		MaxMessage: 1 << 16, MaxBatch: 1000, MaxTargets: 10_000,
+		MaxMessage: 1 << 16, CallLimits: CallLimits{Batch: 1000, Targets: 10_000},
 	}
 	if change != nil {
 		change(&o)
@@ -57,7 +57,7 @@ func batchOf(targets ...int) []byte {
 	return []byte(`{"messages":[` + strings.Join(items, ",") + `]}`)
 }
 
-// TestTargets checks that MaxTargets limits the targets of all pushes of a call. Above the limit
+// TestTargets checks that Targets limits the targets of all pushes of a call. Above the limit
 // nothing is pushed.
 func TestTargets(t *testing.T) {
 	const limit = 10
@@ -77,7 +77,7 @@ func TestTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := new(countingPusher)
-			answer := newKeylessAPI(p, func(o *Options) { o.MaxTargets = limit }).Push(row.path, "", []byte(row.body), nil)
+			answer := newKeylessAPI(p, func(o *Options) { o.Targets = limit }).Push(row.path, "", []byte(row.body), nil)
 			if answer.Status != row.status || !strings.Contains(string(answer.Body), row.wantText) || p.pushes != row.pushed {
 				t.Errorf("%d %.300s, %d pushed; want %d about %q, %d", answer.Status, answer.Body, p.pushes, row.status, row.wantText, row.pushed)
 			}

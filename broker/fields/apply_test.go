@@ -19,7 +19,7 @@ type channel struct {
 // change makes a change and returns the code of its refusal, or "".
 func (c *channel) change(w *Writer, text string) wire.ErrorCode {
 	c.Helper()
-	u, err := Build(testSet(c), w, "room:1", decode(c, text), nil, testLimits)
+	u, err := Build(testSet(c), w, "room:1", decode(c, text), nil, testLimits, 200)
 	if err == nil {
 		_, err = c.Apply(u, 1000, func() int64 { c.id++; return c.id })
 	}
@@ -119,18 +119,18 @@ func TestMalformedValues(t *testing.T) {
 		strings.Repeat("[", 100): "field a: byte 64: nested deeper than 64 levels",
 	} {
 		change := wire.Change{Set: wire.Values{{Name: "a", JSON: []byte(text)}}}
-		_, err := Build(testSet(t), backend(), "room:1", &change, nil, Limits{})
+		_, err := Build(testSet(t), backend(), "room:1", &change, nil, StateLimits{}, 0)
 		if refused, ok := errors.AsType[*wire.Error](err); !ok || refused.Code != wire.BadRequest || !strings.HasPrefix(refused.Message, want) {
 			t.Errorf("%.10q: %v, want %s", text, err, want)
 		}
 	}
 	for _, text := range []string{"", "{", `{"by":1`, "1 2", "+1x"} {
 		change := wire.Change{Add: wire.Values{{Name: "a", JSON: []byte(text)}}, If: wire.Values{{Name: "b", JSON: []byte(text)}}}
-		if _, err := Build(testSet(t), backend(), "room:1", &change, nil, Limits{}); err == nil {
+		if _, err := Build(testSet(t), backend(), "room:1", &change, nil, StateLimits{}, 0); err == nil {
 			t.Errorf("add %q is accepted", text)
 		}
 		change.Add, change.Del = nil, []string{"a"}
-		if _, err := Build(testSet(t), backend(), "room:1", &change, nil, Limits{}); err == nil {
+		if _, err := Build(testSet(t), backend(), "room:1", &change, nil, StateLimits{}, 0); err == nil {
 			t.Errorf("if %q is accepted", text)
 		}
 	}
@@ -139,7 +139,7 @@ func TestMalformedValues(t *testing.T) {
 // TestUpdateSharesNoMemory: the text of a request may be overwritten after Build.
 func TestUpdateSharesNoMemory(t *testing.T) {
 	change := wire.Change{Set: wire.Values{{Name: "a", JSON: []byte(`"one"`)}}}
-	u, err := Build(testSet(t), backend(), "room:1", &change, nil, Limits{})
+	u, err := Build(testSet(t), backend(), "room:1", &change, nil, StateLimits{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func BenchmarkBuild(b *testing.B) {
 	change := decode(b, `{"set":{"member/amy":{"name":"Amy"}},"touch":["seat/1"],"if":{"seat/1":7}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Build(set, w, "room:1", change, nil, testLimits); err != nil {
+		if _, err := Build(set, w, "room:1", change, nil, testLimits, 200); err != nil {
 			b.Fatal(err)
 		}
 	}

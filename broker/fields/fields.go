@@ -30,21 +30,21 @@ func (w *Writer) holder() string {
 	return state.ClientHolder(w.Client)
 }
 
-// Limits bounds changes and states. Zero means no limit.
-type Limits struct {
-	Fields     int // most fields of a channel
-	StateBytes int // most bytes of the names and values of a channel
-	FieldBytes int // most bytes of one value
-	Operations int // most operations of one change, and most conditions
-	Owned      int // most fields of a channel that one client owns
-	Message    int // most bytes of the data, names and values of one change
+// StateLimits bounds changes and states. Zero means no limit.
+type StateLimits struct {
+	Fields      int `setting:"limits.fields" default:"1024" help:"fields in the state of a channel"`
+	StateBytes  int `setting:"limits.state_bytes" default:"1048576" help:"bytes of the names and values of those fields"`
+	FieldBytes  int `setting:"limits.field_bytes" default:"16384" help:"bytes of one value"`
+	Operations  int `setting:"limits.operations" default:"64" help:"fields that one publish changes, and conditions of one publish"`
+	OwnedFields int `setting:"limits.owned_fields" default:"16" help:"fields of a channel that one client owns"`
 }
 
 // Build returns the update that a change makes. data is the data of the message, compact JSON or
-// nil; whether the writer may publish it, the caller checks. The error is a *wire.Error whose
-// message names the field. The update shares no memory with the change.
-func Build(set *namespace.Set, w *Writer, channel string, change *wire.Change, data []byte, limits Limits) (*state.Update, error) {
-	b := builder{set: set, rule: set.For(channel), w: w, channel: channel, Change: change, limits: limits}
+// nil; whether the writer may publish it, the caller checks. message is the most bytes of the data,
+// names and values; 0 means no limit. The error is a *wire.Error whose message names the field. The
+// update shares no memory with the change.
+func Build(set *namespace.Set, w *Writer, channel string, change *wire.Change, data []byte, limits StateLimits, message int) (*state.Update, error) {
+	b := builder{set: set, rule: set.For(channel), w: w, channel: channel, Change: change, limits: limits, message: message}
 	if b.rule == nil {
 		_, why := set.Decide(w.Subject, namespace.State, channel)
 		return nil, wire.Errorf(wire.Forbidden, "channel %s: not allowed to change fields: %s", channel, why)
@@ -54,7 +54,7 @@ func Build(set *namespace.Set, w *Writer, channel string, change *wire.Change, d
 	}
 	b.update = &state.Update{
 		Data: data, Writer: w.holder(), Client: w.Client, Generation: w.Generation, Server: w.Server,
-		Limits: state.Limits{Fields: limits.Fields, Bytes: limits.StateBytes, Owned: limits.Owned, Keep: b.rule.Keep()},
+		Limits: state.Limits{Fields: limits.Fields, Bytes: limits.StateBytes, Owned: limits.OwnedFields, Keep: b.rule.Keep()},
 	}
 	if !w.Backend {
 		b.update.ByField = b.rule.ByField(w.User)
@@ -86,7 +86,8 @@ type builder struct {
 	rule    *namespace.Rule
 	w       *Writer
 	channel string
-	limits  Limits
+	limits  StateLimits
+	message int
 	ttl     lease
 	update  *state.Update
 }
@@ -110,11 +111,11 @@ func (b *builder) checkCounts(data int) (err error) {
 
 // checkSize checks the size of the whole publish.
 func (b *builder) checkSize() error {
-	if b.limits.Message == 0 {
+	if b.message == 0 {
 		return nil
 	}
-	if size := b.update.Size(); size > b.limits.Message {
-		return wire.Errorf(wire.TooLarge, "data and fields: %d bytes, at most %d are allowed", size, b.limits.Message)
+	if size := b.update.Size(); size > b.message {
+		return wire.Errorf(wire.TooLarge, "data and fields: %d bytes, at most %d are allowed", size, b.message)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"switchboard/internal/wire"
 )
 
-var testLimits = Limits{Fields: 1024, StateBytes: 1 << 20, FieldBytes: 64, Operations: 4, Owned: 16, Message: 200}
+var testLimits = StateLimits{Fields: 1024, StateBytes: 1 << 20, FieldBytes: 64, Operations: 4, OwnedFields: 16}
 
 // testSet returns the rules of the design, for channels with different rights.
 func testSet(tb testing.TB) *namespace.Set {
@@ -158,7 +158,7 @@ func TestBuild(t *testing.T) {
 		{"the largest id", amy(), `{"set":{"any/1":1},"if":{"a":9223372036854775807}}`, "set any/1 1; if a 9223372036854775807"},
 		{"a hidden field, the backend", backend(), `{"del":["a"],"if":{"$$x":true}}`, "del a; if $$x exists"},
 	} {
-		u, err := Build(testSet(t), c.w, "room:1", decode(t, c.change), nil, testLimits)
+		u, err := Build(testSet(t), c.w, "room:1", decode(t, c.change), nil, testLimits, 200)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -255,7 +255,7 @@ func TestBuildRefuses(t *testing.T) {
 		{"an object as an id", backend(), "room:1", `{"del":["a"],"if":{"a":{"id":7}}}`, wire.BadRequest, `if: field a: {"id":7} is neither`},
 		{"an id that is too large", backend(), "room:1", `{"del":["a"],"if":{"a":9223372036854775808}}`, wire.BadRequest, "if: field a: 9223372036854775808 is neither"},
 	} {
-		_, err := Build(testSet(t), c.w, c.channel, decode(t, c.change), nil, testLimits)
+		_, err := Build(testSet(t), c.w, c.channel, decode(t, c.change), nil, testLimits, 200)
 		refused, ok := errors.AsType[*wire.Error](err)
 		if !ok || refused.Code != c.code || !strings.Contains(refused.Message, c.want) {
 			t.Errorf("%s: %v, want %s: %s", c.name, err, c.code, c.want)
@@ -271,15 +271,15 @@ func TestUpdate(t *testing.T) {
 		name    string
 		w       *Writer
 		channel string
-		limits  Limits
+		limits  StateLimits
 		want    state.Update
 	}{
-		{"the backend", backend(), "room:1", Limits{}, state.Update{Writer: "b", Limits: unlimited}},
-		{"a user", amy(), "room:1", Limits{}, state.Update{Writer: "u:amy", Client: "amy/tab", Generation: 7, Server: "s1", Limits: unlimited}},
-		{"a client without a user", anonymous(), "room:1", Limits{}, state.Update{Writer: "c:tab", Client: "tab", Limits: unlimited}},
+		{"the backend", backend(), "room:1", StateLimits{}, state.Update{Writer: "b", Limits: unlimited}},
+		{"a user", amy(), "room:1", StateLimits{}, state.Update{Writer: "u:amy", Client: "amy/tab", Generation: 7, Server: "s1", Limits: unlimited}},
+		{"a client without a user", anonymous(), "room:1", StateLimits{}, state.Update{Writer: "c:tab", Client: "tab", Limits: unlimited}},
 		{"limits", backend(), "blind:1", testLimits, state.Update{Writer: "b", Limits: state.Limits{Fields: 1024, Bytes: 1 << 20, Owned: 16}}},
 	} {
-		u, err := Build(testSet(t), c.w, c.channel, new(wire.Change), data, c.limits)
+		u, err := Build(testSet(t), c.w, c.channel, new(wire.Change), data, c.limits, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,11 +307,11 @@ func TestWithoutNamespaces(t *testing.T) {
 		for change, want := range map[string]bool{
 			`{"set":{"a/b":1},"ttl":5,"if":{"c":0}}`: c.write, `{"add":{"n":1},"own":true}`: c.own, `{"del":["$x"]}`: false,
 		} {
-			if _, err := Build(c.set, c.w, "news", decode(t, change), nil, testLimits); (err == nil) != want {
+			if _, err := Build(c.set, c.w, "news", decode(t, change), nil, testLimits, 200); (err == nil) != want {
 				t.Errorf("%s: %s: %v", c.name, change, err)
 			}
 		}
-		if _, err := Build(c.set, backend(), "news", decode(t, `{"set":{"$x":1}}`), nil, testLimits); err != nil {
+		if _, err := Build(c.set, backend(), "news", decode(t, `{"set":{"$x":1}}`), nil, testLimits, 200); err != nil {
 			t.Errorf("%s: the backend: %v", c.name, err)
 		}
 	}
@@ -329,14 +329,14 @@ func TestBuildForMembers(t *testing.T) {
 	}
 	w := amy()
 	w.User = "a/y"
-	u, err := Build(set, w, "room:1", decode(t, `{"set":{"p/7/x":1}}`), nil, testLimits)
+	u, err := Build(set, w, "room:1", decode(t, `{"set":{"p/7/x":1}}`), nil, testLimits, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if op := u.Ops[0]; u.ByField != "$$user/a%2Fy" || u.If[0].Field != u.ByField || op.Group != "p/7/" || op.GroupMax != 3 || op.Parent != "m/7" {
 		t.Errorf("the update is %+v", u)
 	}
-	if u, err = Build(set, backend(), "room:1", decode(t, `{"set":{"p/7/x":1}}`), nil, testLimits); err != nil || u.ByField != "" || len(u.If) > 0 {
+	if u, err = Build(set, backend(), "room:1", decode(t, `{"set":{"p/7/x":1}}`), nil, testLimits, 200); err != nil || u.ByField != "" || len(u.If) > 0 {
 		t.Errorf("the update of the backend is %+v, %v", u, err)
 	}
 }

@@ -29,7 +29,7 @@ func FuzzBuild(f *testing.F) {
 		}
 		w := amy()
 		w.User, w.Backend, w.HasState = user, kind&1 != 0, kind&2 == 0
-		u, err := Build(set, w, "room:1", &change, nil, testLimits)
+		u, err := Build(set, w, "room:1", &change, nil, testLimits, 200)
 		if err != nil {
 			if _, ok := errors.AsType[*wire.Error](err); !ok {
 				t.Fatalf("%s: %T %v", text, err, err)
@@ -92,7 +92,7 @@ func FuzzName(f *testing.F) {
 	set := testSet(f)
 	f.Fuzz(func(t *testing.T, name string) {
 		for _, change := range []wire.Change{{Del: []string{name}}, {Touch: []string{name}}, {Del: []string{"x-x"}, If: wire.Values{{Name: name, JSON: []byte("0")}}}} {
-			if _, err := Build(set, backend(), "room:1", &change, nil, Limits{}); (err == nil) != (state.CheckName(name) == nil) {
+			if _, err := Build(set, backend(), "room:1", &change, nil, StateLimits{}, 0); (err == nil) != (state.CheckName(name) == nil) {
 				t.Fatalf("%q: %v", name, err)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"switchboard/broker/loop"
 	"switchboard/broker/peer"
 	"switchboard/broker/work"
+	"switchboard/internal/setting"
 	"switchboard/internal/slots"
 	"switchboard/registry"
 )
@@ -61,9 +62,7 @@ type Options struct {
 	AliasField func(channel, user string) string
 	// Fields answers reads, all at once. It is required if there is an AliasField.
 	Fields func(ctx context.Context, reads []FieldRead)
-	// LargeChannel is the number of clients above which a channel's changes are coalesced to one
-	// event per second, and no here values are sent. Zero means 200.
-	LargeChannel int
+	ChannelLimits
 	// Master returns a number for the part of the store that has what belongs to a channel, a user or
 	// a server. A part that does not answer delays the comparison of no other one. Nil means that
 	// there is one part.
@@ -77,6 +76,13 @@ type Options struct {
 	Grace   int
 	Timeout time.Duration // per store call. Zero means 5 s
 	Logger  zerolog.Logger
+}
+
+// ChannelLimits bounds what a channel sends. Zero means the default in a field's tag.
+type ChannelLimits struct {
+	// LargeChannel is the number of clients above which a channel's changes are coalesced to one
+	// event per second, and no here values are sent.
+	LargeChannel int `setting:"limits.presence" default:"200" help:"members of a channel above which presence sends its changes in batches, once a\nsecond, and here is refused"`
 }
 
 // Presence writes this server's rosters and keeps the views that its watchers need.
@@ -103,7 +109,7 @@ type Presence struct {
 
 // New returns a Presence without members and watchers.
 func New(opts Options) *Presence {
-	opts.LargeChannel = cmp.Or(opts.LargeChannel, 200)
+	setting.Fill(&opts.ChannelLimits)
 	opts.Grace = cmp.Or(opts.Grace, 5)
 	opts.Renewal = cmp.Or(opts.Renewal, 30*time.Minute)
 	if opts.HasFormer == nil {

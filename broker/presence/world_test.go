@@ -70,7 +70,7 @@ func newWorld(t *testing.T, seed uint64, large int, names ...string) *world {
 		n.Presence = New(Options{
 			Messages: native.New(0),
 			Store:    faultyStore{w.store, n}, Pool: work.New(4), Loops: n.loops, ServerID: n.serverID, HoldsLease: n.leased,
-			Notify: n.notify, Members: n.listMembers, LargeChannel: large,
+			Notify: n.notify, Members: n.listMembers, ChannelLimits: ChannelLimits{LargeChannel: large},
 			Renewal: testRenewal, HasFormer: func() bool { return w.hasFormer },
 			Hold: func(string) func() { return func() {} }, AliasField: w.aliasField, Fields: n.readAliases,
 		})

@@ -13,7 +13,7 @@ import (
 
 // TestSlowClientIsClosedAfterTimeout also checks that a drained backlog restarts the timeout.
 func TestSlowClientIsClosedAfterTimeout(t *testing.T) {
-	h := newHarness(t, session.Options{Timing: session.Timing{Backlog: 5 * time.Second}})
+	h := newHarness(t, session.Options{Timing: session.Timing{Slow: 5 * time.Second}})
 	h.setBacklog(true)
 	for range 10 {
 		h.tick(4)
@@ -30,7 +30,7 @@ func TestSlowClientIsClosedAfterTimeout(t *testing.T) {
 // first.
 func TestDrainedBacklogIsASignOfLife(t *testing.T) {
 	pingEvery(t, 2*time.Second)
-	h := newHarness(t, session.Options{Timing: session.Timing{Backlog: time.Hour}})
+	h := newHarness(t, session.Options{Timing: session.Timing{Slow: time.Hour}})
 	h.setBacklog(true)
 	for range 10 {
 		h.tick(3)

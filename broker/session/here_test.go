@@ -35,7 +35,7 @@ func newPresenceOn(store *registry.Memory) *presence.Presence {
 		Store: leased{store}, Pool: work.NewOn(8, func(worker func()) { go worker() }), Loops: []*loop.Loop{loop.New(0)},
 		Messages: spoken.New(ping), ServerID: func() string { return "me" }, HoldsLease: func() bool { return true },
 		Notify: func(string, peer.Hint) {}, Hold: func(string) func() { return func() {} },
-		Members: func(string) []registry.Member { return nil }, LargeChannel: 2,
+		Members: func(string) []registry.Member { return nil }, ChannelLimits: presence.ChannelLimits{LargeChannel: 2},
 	})
 	p.SetLive(map[string]bool{"me": true})
 	return p

@@ -26,7 +26,7 @@ func New(opts Options) *Manager {
 		Waiting: m.opts.Limits.Waiting, WaitingBytes: maxWaitingBytes,
 	}
 	m.ticks.connect = ticks(m.opts.Timing.Connect)
-	m.ticks.backlog = ticks(m.opts.Timing.Backlog)
+	m.ticks.backlog = ticks(m.opts.Timing.Slow)
 	m.lastTick.Store(time.Now().Unix())
 	for _, l := range opts.Loops {
 		m.shards = append(m.shards, newShard(m, l))

@@ -164,14 +164,13 @@ type Requests struct {
 // by limit.Sender: by user, or by address for clients without a user. Zero means the default in a
 // field's tag. Where the tag zero is true, zero means no limit.
 type Limits struct {
-	// Message is the largest payload in bytes. Zero means 64 KiB.
-	Message int
-	// Fields bounds the changes that a client may make to a state, and the states. Its Message is
-	// not used.
-	Fields fields.Limits
-	// Proxies are the networks of proxies, whose addresses are not those of clients. Zero means none.
+	// StateLimits bounds the changes that a client may make to a state, and the states.
+	fields.StateLimits
+	// Proxies are the networks of proxies. They are exempt from the limits of addresses, and only
+	// their X-Forwarded-For is believed. Zero means none.
 	Proxies []netip.Prefix
 
+	Message int `setting:"limits.message" default:"65536" help:"bytes of one payload"`
 	// A message waits for the answer to an earlier one, or for the socket to take what was written.
 	Waiting  int `setting:"limits.waiting" default:"64" help:"messages that one connection may send without waiting for answers; one more closes it"`
 	Channels int `setting:"limits.channels" default:"128" help:"subscriptions of one connection"`
@@ -185,14 +184,13 @@ type Limits struct {
 	UserRead    int `setting:"limits.user_read" default:"2097152" zero:"true" help:"bytes a second that messages of the same clients may make the store send to this instance, with bursts of four seconds' worth; 0 for no limit"`
 }
 
-// Timing holds the timeouts and intervals of sessions.
+// Timing holds the timeouts and intervals of sessions. Zero means the default in a field's tag.
 type Timing struct {
-	// Connect is the time in which a new connection must send connect. Zero means 10 s.
-	Connect time.Duration
-	// Backlog is how long a socket may be backed up without a break. Zero means 60 s.
-	Backlog time.Duration
-	// Renewal is the interval at which a binding is renewed in the store. Zero means 30 min.
-	Renewal time.Duration
+	Refresh time.Duration `setting:"times.refresh" default:"30m" help:"interval at which each client's binding is renewed; a binding lasts five intervals"`
+	// Connect is the deadline for the head of an HTTP request or handshake, and then for the connect
+	// message.
+	Connect time.Duration `setting:"times.connect" default:"10s" help:"deadline for a handshake, and then for the connect message"`
+	Slow    time.Duration `setting:"times.slow" default:"1m" help:"how long a client may leave its socket unread"`
 	// StoreCall bounds the store calls of one message. Zero means 5 s.
 	StoreCall time.Duration
 	// Method bounds one call of a method. Zero means 10 s.
@@ -236,11 +234,8 @@ type Metrics struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Limits.Message = cmp.Or(o.Limits.Message, 64<<10)
 	setting.Fill(&o.Limits)
-	o.Timing.Connect = cmp.Or(o.Timing.Connect, 10*time.Second)
-	o.Timing.Backlog = cmp.Or(o.Timing.Backlog, time.Minute)
-	o.Timing.Renewal = cmp.Or(o.Timing.Renewal, 30*time.Minute)
+	setting.Fill(&o.Timing)
 	o.Timing.StoreCall = cmp.Or(o.Timing.StoreCall, 5*time.Second)
 	o.Timing.Method = cmp.Or(o.Timing.Method, 10*time.Second)
 	if o.Access.Namespaces == nil {

@@ -236,13 +236,12 @@ func (s *Session) publishChange(req wire.Request) {
 // publish. Each field needs the rights that its rule requires.
 func (s *Session) buildUpdate(req wire.Request) (*state.Update, error) {
 	o, perms := &s.m.opts, s.permissions()
-	limits := o.Limits.Fields
-	limits.Message = o.Limits.payload(perms.rules.For(req.Channel))
+	message := o.Limits.payload(perms.rules.For(req.Channel))
 	var data []byte
 	if len(req.Data) > 0 {
 		err := perms.check(namespace.Publish, req.Channel)
 		if err == nil {
-			data, err = payload.Compact(req.Data, limits.Message)
+			data, err = payload.Compact(req.Data, message)
 		}
 		if err != nil {
 			return nil, err
@@ -256,7 +255,7 @@ func (s *Session) buildUpdate(req wire.Request) (*state.Update, error) {
 	if change == nil {
 		change = &wire.Change{}
 	}
-	u, err := fields.Build(perms.rules, &w, req.Channel, change, data, limits)
+	u, err := fields.Build(perms.rules, &w, req.Channel, change, data, o.Limits.StateLimits, message)
 	if refusal, ok := errors.AsType[*wire.Error](err); ok && refusal.Code == wire.Forbidden {
 		o.Metrics.Refused(namespace.Write.String())
 	}

@@ -17,7 +17,7 @@ import (
 // due. At the connect timeout it does not check a session that has connected.
 func TestIdleLoopSleeps(t *testing.T) {
 	pingEvery(t, 25*time.Second)
-	h := newHarness(t, session.Options{Timing: session.Timing{Backlog: time.Hour, Renewal: time.Hour}})
+	h := newHarness(t, session.Options{Timing: session.Timing{Slow: time.Hour, Refresh: time.Hour}})
 	runs, ranAt := 0, []int(nil)
 	h.loop.Attach(func(run func()) {
 		runs++
@@ -76,7 +76,7 @@ func (q *renewalCounter) take(all map[string]int) (n int) {
 func TestRenewals(t *testing.T) {
 	const clients, interval = 300, 100
 	counting := &renewalCounter{count: make(map[string]int)}
-	h := newHarnessOn(t, session.Options{Timing: session.Timing{Renewal: interval * time.Second}}, func(q Queue) Queue {
+	h := newHarnessOn(t, session.Options{Timing: session.Timing{Refresh: interval * time.Second}}, func(q Queue) Queue {
 		counting.Queue = q
 		return counting
 	})

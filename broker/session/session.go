@@ -218,7 +218,7 @@ type Manager struct {
 	asks    *limit.Shares                     // requests that wait for the backend's URL, by sender; nil without a limit
 	senders *limit.Senders                    // nil without limits of what is stored
 	limits  wire.Limits                       // what `connected` says
-	ticks   struct{ connect, backlog uint32 } // Timing.Connect and Timing.Backlog, in ticks
+	ticks   struct{ connect, backlog uint32 } // Timing.Connect and Timing.Slow, in ticks
 
 	clients   localClients
 	binder    *binding.Binder

@@ -65,7 +65,7 @@ func (sh *shard) remove(s *Session) {
 }
 
 // renewalTicks returns the renewal interval in ticks.
-func (sh *shard) renewalTicks() uint32 { return max(1, uint32(sh.m.opts.Timing.Renewal/time.Second)) }
+func (sh *shard) renewalTicks() uint32 { return max(1, uint32(sh.m.opts.Timing.Refresh/time.Second)) }
 
 // tickBy makes sure that the shard runs at the given tick or earlier.
 func (sh *shard) tickBy(at uint32) {
@@ -141,7 +141,7 @@ type ackBatch struct {
 }
 
 // renewalSchedule decides when each binding of a shard is renewed. It goes through the shard's
-// sessions in the order of their index, so that each binding is renewed once per Timing.Renewal.
+// sessions in the order of their index, so that each binding is renewed once per Timing.Refresh.
 // Bindings are renewed in groups: those of a group share round trips, and the groups are spread
 // over the interval. Only the shard's loop uses it.
 type renewalSchedule struct {

@@ -91,7 +91,7 @@ func TestPublishKeys(t *testing.T) {
 // limited as a whole.
 func TestPublishLimits(t *testing.T) {
 	o, refused := countRefusals(session.Options{Limits: session.Limits{
-		Message: 1000, MessageRate: 2, Fields: fields.Limits{Operations: 9, FieldBytes: 700},
+		Message: 1000, MessageRate: 2, StateLimits: fields.StateLimits{Operations: 9, FieldBytes: 700},
 	}})
 	h := newStateHarness(t, o)
 	h.expect("error", "too_large", "at most 9", `{"type":"publish","channel":"a","del":["1","2","3","4","5","6","7","8","9","10"]}`)
@@ -111,7 +111,7 @@ func TestPublishLimits(t *testing.T) {
 	if h.expect("error", "rate_limited", "", `{"type":"publish","channel":"a","data":1}`); refused["message_rate"] != 1 {
 		t.Errorf("after an error of 30 KB: counted %v", refused)
 	}
-	h = newStateHarness(t, session.Options{Limits: session.Limits{Message: 1000, Fields: fields.Limits{FieldBytes: 700}}})
+	h = newStateHarness(t, session.Options{Limits: session.Limits{Message: 1000, StateLimits: fields.StateLimits{FieldBytes: 700}}})
 	long := strings.Repeat("x", 600)
 	h.expect("error", "too_large", "at most 1000", `{"type":"publish","channel":"a","set":{"x":"%s","y":"%s"}}`, long, long)
 	h.expect("error", "too_large", "at most 700", `{"type":"publish","channel":"a","set":{"x":"%s%s"}}`, long, long)

@@ -110,10 +110,10 @@ func (w *world) newNode(machine string) *node {
 	n.presence = presence.New(presence.Options{
 		Store: n.store, Pool: n.pool, Loops: n.loops, ServerID: n.member.ID, HoldsLease: n.member.Leased,
 		Notify: n.member.Send, Hold: n.hub.Hold, Messages: native.New(0),
-		LargeChannel: n.largeChannel,
-		Uncertain:    n.member.UncertainChannel,
-		Members:      func(channel string) []registry.Member { return n.sessions.Members(channel) },
-		Renewal:      refreshEvery, HasFormer: n.member.HasFormer,
+		ChannelLimits: presence.ChannelLimits{LargeChannel: n.largeChannel},
+		Uncertain:     n.member.UncertainChannel,
+		Members:       func(channel string) []registry.Member { return n.sessions.Members(channel) },
+		Renewal:       refreshEvery, HasFormer: n.member.HasFormer,
 	})
 	n.presence.StopCoalescing() // its pauses only save calls
 	var access session.Access
@@ -126,7 +126,7 @@ func (w *world) newNode(machine string) *node {
 		Hub: n.hub, Pool: n.pool, Loops: n.loops, Registry: n.store, Queue: n.store, ServerID: n.member.ID,
 		Presence: n.presence,
 		Notify:   session.Notify{Superseded: n.member.Supersede, Acknowledged: n.member.Acknowledged, UserChanged: n.member.UserChanged, Uncertain: n.member.UncertainClient},
-		Timing:   session.Timing{Connect: time.Hour, Backlog: time.Hour, Renewal: refreshEvery},
+		Timing:   session.Timing{Connect: time.Hour, Slow: time.Hour, Refresh: refreshEvery},
 	})
 	n.member.Attach(member.Parts{Hub: n.hub, Sessions: n.sessions, Presence: n.presence, States: n.states, Pusher: n.pusher, Links: n})
 	return n
