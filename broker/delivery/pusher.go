@@ -149,8 +149,8 @@ func (p *Pusher) ToChannel(ctx context.Context, channel string, payload Payload)
 	return r, err
 }
 
-// message returns the message of a push to a channel that is stored as an entry. Its Data is nil if
-// the data is stored alone, or if there is an Update.
+// message returns the message of a push to a channel that is stored as an entry, because it has
+// more than Data. Its Data is nil if the data is stored alone, or if there is an Update.
 func (p *Payload) message() state.Message {
 	if p.Exclude == "" || p.Update != nil {
 		return p.Message
@@ -160,11 +160,10 @@ func (p *Payload) message() state.Message {
 
 func (p *Pusher) channelPush(channel string, payload Payload) queue.ChannelPush {
 	data := payload.Data
-	switch {
-	case payload.Entry != nil:
+	if payload.Entry != nil {
 		data = payload.Entry
-	case payload.Exclude != "":
-		data = payload.message().Encode()
+	} else if m := payload.message(); m.Data != nil {
+		data = m.Encode()
 	}
 	push := queue.ChannelPush{
 		Channel: channel, Data: data, Key: payload.Key, Durable: payload.Durable, ExistingOnly: payload.ExistingOnly,

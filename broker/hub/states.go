@@ -237,7 +237,7 @@ func (c *Channel) entry(id int64, data []byte) *dialect.Message {
 		return c.report(id, entry.Erase)
 	}
 	if entry != nil && !entry.HasChanges() {
-		return c.enveloped(id, state.Message{By: entry.By, Exclude: entry.Exclude, Data: entry.Data})
+		return c.enveloped(id, entry.Message())
 	}
 	m := &dialect.Message{Channel: c.Name, ID: id}
 	if entry != nil && entry.Data != nil {

@@ -76,6 +76,9 @@ func (e *Entry) ErasedAt(ms int64) *Entry {
 	return &left
 }
 
+// Message returns what a Message has of the entry.
+func (e *Entry) Message() Message { return Message{By: e.By, Exclude: e.Exclude, Data: e.Data} }
+
 // WithoutData returns the entry without Data, which is what the client Exclude receives.
 func (e *Entry) WithoutData() *Entry {
 	left := *e
