@@ -26,6 +26,9 @@
 //  6. A subscriber whose socket is full keeps its cursor. When the socket is writable again,
 //     session.Session.Writable calls hub.Subscription.Resume, which writes what is missing.
 //
+// A message may have members besides its data, such as its author. CONTRIBUTING.md lists the places
+// that know a member.
+//
 // A change of the state of a channel takes the same path: it is a message whose data is an entry,
 // and only subscribers that see the state receive the changes in it.
 //

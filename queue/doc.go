@@ -93,6 +93,12 @@
 // queue expires. The next call finds no messages although ids were assigned, and sets the floor to
 // the last id.
 //
+// # Entries
+//
+// A message of a channel that has more than data, such as its author, is an entry:
+// <id>:~<json of state.Entry>. The list of a client has no entries: DecodeMember returns an error
+// for one, and Window removes it.
+//
 // # State
 //
 // The state of a channel is described in package state, which is the reference for the scripts. A

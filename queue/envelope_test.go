@@ -2,11 +2,38 @@ package queue
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
 	"switchboard/internal/state"
 )
+
+// testUpdateMembers checks that each member of a state.Message is in the entry of an update. It
+// finds them by reflection, because a script that does not know a member drops it.
+func testUpdateMembers(t *testing.T, publish func(state.Update) Appended) {
+	t.Helper()
+	typ := reflect.TypeFor[state.Message]()
+	for i := range typ.NumField() {
+		name := typ.Field(i).Name
+		if name == "By" || name == "Data" { // those of publish
+			continue
+		}
+		var u state.Update
+		switch member := reflect.ValueOf(&u).Elem().FieldByName(name); {
+		case member.CanInt():
+			member.SetInt(7)
+		case member.Kind() == reflect.Bool:
+			member.SetBool(true)
+		default:
+			member.SetString("text")
+		}
+		e, err := state.DecodeEntry(publish(u).Data)
+		if err != nil || reflect.ValueOf(e.Message()).Field(i).IsZero() {
+			t.Errorf("the entry of an update with %s is %+v, %v", name, e, err)
+		}
+	}
+}
 
 // testAuthors checks what the entry of an update has besides its changes and its data.
 func testAuthors(t *testing.T, open opener) {
@@ -33,6 +60,7 @@ func testAuthors(t *testing.T, open opener) {
 			t.Errorf("with the field %s, the entry is %s, want the alias %q: %v", value, a.Data, alias, err)
 		}
 	}
+	testUpdateMembers(t, publish)
 	message := state.Entry{By: amy.Client, Exclude: bob.Client, Data: json.RawMessage(`"hi"`)}
 	id := must(f.AppendChannel(t.Context(), ChannelPush{Channel: room, Data: message.Encode()}))(t).ID
 	page := must(f.ReadChannel(t.Context(), room, id-1, 1))(t)

@@ -37,7 +37,8 @@ func nextID(nowMS, last int64) int64 {
 // DecodeMember parses a message as Redis holds it, <id>:<json>. The id is part of the member, since
 // a ZSET would merge equal payloads. It must be positive, below 2^53 and without leading zeros or
 // sign. The rest must be a marker, see [Loss], or one JSON value. The JSON must have no control
-// characters, since transports write it into a line unchanged.
+// characters, since transports write it into a line unchanged. An entry, which only channels have,
+// is an error.
 func DecodeMember(member string) (Message, error) {
 	m, err := splitMember(member)
 	if err != nil {

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"io/fs"
+	"reflect"
 	"regexp"
 	"slices"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 // TestScriptMembers packs an update in which all members differ, and reads each one by its name in
 // Redis. It fails if appendUpdate, appendOp or appendCondition has another order than
-// scriptMembers.
+// scriptMembers, or if the test does not set a field.
 func TestScriptMembers(t *testing.T) {
 	u := &state.Update{
 		Ops: []state.Op{{
@@ -24,6 +25,14 @@ func TestScriptMembers(t *testing.T) {
 		If:   []state.Condition{{Field: "cond field", Kind: state.AtMost, Max: 9}},
 		Data: []byte("data"), Writer: "writer", Client: "client", Generation: 10, Server: "server", ByField: "by field", From: 11, Exclude: "excluded",
 		Limits: state.Limits{Keep: 12 * time.Millisecond, Fields: 13, Bytes: 14, Owned: 15}, Counter: "counter", Take: 16,
+	}
+	for _, v := range []reflect.Value{reflect.ValueOf(*u), reflect.ValueOf(u.Ops[0]), reflect.ValueOf(u.If[0])} {
+		for i := range v.NumField() {
+			// Numbered is a part of Group, and an AtMost has Max in place of ID.
+			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Numbered" && name != "ID" {
+				t.Errorf("the test does not set %s.%s", v.Type(), name)
+			}
+		}
 	}
 	want := map[string]string{
 		"u.writer": "writer", "u.keep": "12", "u.max_fields": "13", "u.max_bytes": "14", "u.data": "data", "u.client": "client",

@@ -6,7 +6,8 @@ import (
 	"switchboard/internal/state"
 )
 
-// Envelope is what a message has besides its data and its changes of the state.
+// Envelope is what a message has besides its data and its changes of the state. CONTRIBUTING.md
+// lists the other places that know a member of a message.
 type Envelope struct {
 	// By is the author that the bytes of the message name, "" for none. Subscribers that may not see
 	// the author receive other bytes, see withoutAuthor. By is also "" for a message without data, and

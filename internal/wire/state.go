@@ -144,7 +144,8 @@ func (s Selector) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.Prefix)
 }
 
-// StateEvent is the part of an event that concerns the state of a channel.
+// StateEvent is the part of an event that concerns the state of a channel. It also has what a
+// message of a channel has besides its data: By and Erase.
 type StateEvent struct {
 	First bool `json:"first,omitempty"` // of the first page of a series
 	// Fields are the fields of a page, [id, value], [id, value, until] or [id, value, until, "away"]

@@ -150,6 +150,23 @@ func TestMessageFields(t *testing.T) {
 	}
 }
 
+// TestStoredMessages compares the fields of a message in a history with those of wire.Stored.
+func TestStoredMessages(t *testing.T) {
+	schema := parse(t, spec.AsyncAPI(), false).root["components"].(object)["schemas"].(object)["StoredMessage"]
+	described := slices.Sorted(maps.Keys(schema.(object)["properties"].(object)))
+	// Only the backend receives the first ones. The others are those of pages.
+	except := []string{"from", "exclude", "first", "fields", "cursor", "group", "max"}
+	known := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[wire.Stored]()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && !slices.Contains(except, name) {
+			known[name] = true
+		}
+	}
+	if want := slices.Sorted(maps.Keys(known)); !slices.Equal(described, want) {
+		t.Errorf("the document has the fields %v, wire.Stored %v", described, want)
+	}
+}
+
 // checkFrame returns an error unless a message of the broker fits the document.
 func (m *messages) checkFrame(t *testing.T, frame []byte) (typ string, err error) {
 	t.Helper()

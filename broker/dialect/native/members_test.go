@@ -100,16 +100,17 @@ func field(e *wire.Event, index []int) reflect.Value {
 // types are those of events that have an encoder of their own, and another one.
 var types = []string{wire.TypeMessage, wire.TypeHere, wire.TypePresence}
 
-// TestMembers encodes events of each type with one member besides the usual ones, and decodes them.
+// TestMembers encodes events of each type with one member besides the usual ones, which may be
+// those of a message with an author, and decodes them.
 func TestMembers(t *testing.T) {
 	id := int64(5)
 	for _, typ := range types {
 		for _, index := range members(reflect.TypeFor[wire.Event](), nil) {
-			for _, bare := range []bool{true, false} {
-				e := wire.Event{Type: typ}
-				if !bare {
-					e = wire.Event{Type: typ, Client: "c", User: "u", Channel: "ch", ID: &id, Data: json.RawMessage(`1`)}
-				}
+			for _, e := range []wire.Event{
+				{Type: typ},
+				{Type: typ, Client: "c", User: "u", Channel: "ch", ID: &id, Data: json.RawMessage(`1`)},
+				{Type: typ, Channel: "ch", ID: &id, Data: json.RawMessage(`1`), StateEvent: &wire.StateEvent{By: "b"}},
+			} {
 				name := reflect.TypeFor[wire.Event]().FieldByIndex(index).Name
 				if name != "Type" {
 					someValues.set(field(&e, index))
