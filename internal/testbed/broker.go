@@ -34,7 +34,11 @@ func (b *Broker) Start(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%w\n%s", err, b.Tail(10))
 		}
-		*logged.into = cmp.Or(value, *logged.into) // a listener that is off stays off
+		// A listener that is off logs no address. Others use the addresses meanwhile, so they are only
+		// written at the first start.
+		if value != "" && value != *logged.into {
+			*logged.into = value
+		}
 	}
 	return nil
 }
