@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"switchboard/internal/wire"
 )
@@ -234,13 +234,15 @@ func wordsBelow(t *testing.T, dir string) map[string]bool {
 	words := make(map[string]bool)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil || d.Name() == "testdata":
-			return cmp.Or(err, fs.SkipDir)
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules"):
+			return fs.SkipDir
 		case !d.Type().IsRegular() || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		for _, word := range regexp.MustCompile(`\w+`).FindAllString(string(text), -1) {
+		for word := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
 			words[word] = true
 		}
 		return err
