@@ -28,17 +28,9 @@ func (l *Layer) open(dst, input []byte, c *Ciphers) (out []byte, n int, err erro
 		return dst, 0, err
 	}
 	n = headerSize + len(body)
-	aead, err := c.of(suiteOf(l.suite), &l.in)
+	opened, err := l.in.unseal(suiteOf(l.suite), dst, input[:n], c)
 	if err != nil {
 		return dst, n, err
-	}
-	nonce := c.scratch()
-	if err := l.in.nextNonce(nonce); err != nil {
-		return dst, n, err
-	}
-	opened, err := aead.Open(dst, nonce[:], body, input[:headerSize])
-	if err != nil {
-		return dst, n, badRecordMAC
 	}
 	content, kind, err := contentOf(opened[len(dst):])
 	if err == nil {
@@ -48,6 +40,23 @@ func (l *Layer) open(dst, input []byte, c *Ciphers) (out []byte, n int, err erro
 		return dst, n, err
 	}
 	return opened[:len(dst)+len(content)], n, nil
+}
+
+// unseal appends to dst what a record protects (5.2), or returns badRecordMAC.
+func (h *half) unseal(s *suite, dst, record []byte, c *Ciphers) ([]byte, error) {
+	aead, err := c.of(s, h)
+	if err != nil {
+		return dst, err
+	}
+	nonce := c.scratch()
+	if err := h.nextNonce(nonce); err != nil {
+		return dst, err
+	}
+	opened, err := aead.Open(dst, nonce[:], record[headerSize:], record[:headerSize])
+	if err != nil {
+		return dst, badRecordMAC
+	}
+	return opened, nil
 }
 
 // bodyOf returns what follows the header of the first record (5.1), nil if that is not complete.
